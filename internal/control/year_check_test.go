@@ -93,7 +93,7 @@ func (y *year) checkEvents() {
 	for id, f := range fates {
 		received := f[1] != ""
 		dropped := f[0] == string(penstock.FateSkipped) || f[0] == string(penstock.FateSuperseded)
-		if prompts := len(y.in[id]); received == dropped || prompts > 1 ||
+		if prompts := len(y.received.In[id]); received == dropped || prompts > 1 ||
 			prompts != 1 && received && !y.broken[f[1]] || prompts > 0 && !received {
 			y.T.Errorf("the event %s, %s, of run %q is in %d prompts", id, f[0], f[1], prompts)
 		}

@@ -6,11 +6,9 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -70,11 +68,9 @@ type year struct {
 	servers  [2]*server
 	sources  []*source
 	webhooks []penstock.Webhook
-	jobs     map[string]*work         // by run
-	in       map[string][]string      // the prompts that had a delivery
-	prompts  map[string]bool          // that workers have received
+	jobs     map[string]penstock.Lease // of runs at work
+	received *testworld.Received
 	broken   map[string]bool          // runs that did not end by themselves with success
-	events   map[string]string        // the webhook of each accepted delivery
 	stalls   map[string]penstock.Time // when a run that said nothing stalls, by run
 	covered  bool                     // a server was there since the last step
 	counts   counts
@@ -87,11 +83,6 @@ type server struct {
 	rules *control.Rules
 	down  bool
 	skew  time.Duration // of its clock
-}
-
-// work is a run at work.
-type work struct {
-	lease penstock.Lease
 }
 
 // step is something that happens at a time.
@@ -126,9 +117,8 @@ func pick[T any](y *year, list ...T) T { return list[y.random.IntN(len(list))] }
 func newYear(t *testing.T, seed uint64, sources int) *year {
 	t.Helper()
 	y := &year{
-		random: rand.New(rand.NewPCG(seed, seed)), jobs: map[string]*work{}, in: map[string][]string{},
-		prompts: map[string]bool{}, broken: map[string]bool{}, events: map[string]string{},
-		stalls: map[string]penstock.Time{},
+		random: rand.New(rand.NewPCG(seed, seed)), received: testworld.NewReceived(),
+		jobs: map[string]penstock.Lease{}, broken: map[string]bool{}, stalls: map[string]penstock.Time{},
 	}
 	testkit.ClockOfTest()
 	y.World = testworld.New(t, "sqlite://"+filepath.Join(t.TempDir(), "penstock.db"), func(d *run.Deps) {
@@ -143,11 +133,7 @@ func newYear(t *testing.T, seed uint64, sources int) *year {
 		y.servers[i] = &server{rules: control.New(y.Deps)}
 	}
 	y.begun = time.Now()
-	if _, err := y.Endpoints.Create(t.Context(), y.Admin, announce.EndpointRequest{
-		URL: new("https://hooks.invalid/"), Events: &[]penstock.EndpointEvent{},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	y.Listen(announce.EndpointRequest{})
 	watched := y.CreateEnvironment(penstock.EnvironmentConfig{Name: "watched", StallAfter: "10m"}).UID
 	home := y.NewFactory("acme")
 	for i := range sources {
@@ -157,7 +143,7 @@ func newYear(t *testing.T, seed uint64, sources int) *year {
 	return y
 }
 
-// newWebhooks makes webhooks with an automation each, with a subject or without one.
+// newWebhooks makes webhooks with an automation each, one for each way to treat events about one subject.
 func (y *year) newWebhooks(home string) {
 	for i, busy := range []penstock.WhenBusy{
 		penstock.WhenBusyCoalesce, penstock.WhenBusyQueue, penstock.WhenBusyReplace, penstock.WhenBusyParallel,
@@ -219,8 +205,8 @@ func (y *year) drain() {
 			len(y.rows("SELECT 1 FROM subject_events WHERE fate = 'waiting' LIMIT 1")) == 0 {
 			return
 		}
-		for _, j := range y.jobs {
-			y.finish(j.lease, penstock.StateSucceeded)
+		for _, l := range y.jobs {
+			y.finish(l, penstock.StateSucceeded)
 		}
 		time.Sleep(time.Minute)
 		for len(y.agenda) > 0 && y.agenda[0].at.Before(time.Now()) {
@@ -245,10 +231,13 @@ func (y *year) deliver() {
 	}
 	action := pick(y, "opened", "opened", "opened", "labeled")
 	pr := time.Now().Format("0102-") + strconv.Itoa(y.random.IntN(3))
-	body := fmt.Sprintf(`{"pr": %q, "action": %q, "n": %d}`, pr, action, len(y.events))
+	body := fmt.Sprintf(`{"pr": %q, "action": %q, "n": %d}`, pr, action, y.counts.Deliveries)
 	identity := penstock.NewID()
 	for range pick(y, 1, 1, 1, 1, 2, 3) {
-		result, err := y.arrive(hook.UID, body, identity)
+		result, err := y.Deliver(hook.UID, &factory.InboundDelivery{
+			Outcome: penstock.OutcomeAccepted, ReceivedAt: penstock.Now(), Body: []byte(body), Size: int64(len(body)),
+			ClientIP: "192.0.2.1", Secret: -1, IdentitySource: penstock.IdentityHeader, Identity: identity,
+		})
 		switch {
 		case err != nil:
 			y.T.Fatal(err)
@@ -256,7 +245,6 @@ func (y *year) deliver() {
 			y.counts.Duplicates++
 		default:
 			y.counts.Deliveries++
-			y.events[result.DeliveryID] = hook.UID
 		}
 	}
 	y.after(31*time.Second, func() {}) // quiet is over
@@ -265,18 +253,6 @@ func (y *year) deliver() {
 		gap /= 100 // a burst
 	}
 	y.after(gap, y.deliver)
-}
-
-func (y *year) arrive(uid, body, identity string) (factory.DeliveryResult, error) {
-	a := &factory.InboundDelivery{
-		Outcome: penstock.OutcomeAccepted, ReceivedAt: penstock.Now(), Body: []byte(body), Size: int64(len(body)),
-		ClientIP: "192.0.2.1", Secret: -1, IdentitySource: penstock.IdentityHeader, Identity: identity,
-	}
-	in, err := y.Receiver.Plan(y.T.Context(), uid, false, true)
-	if err != nil {
-		return factory.DeliveryResult{}, err
-	}
-	return y.Receiver.Deliver(y.T.Context(), in, a)
 }
 
 // trouble stops servers, starts them again, and sets their clocks.
@@ -387,8 +363,8 @@ func (y *year) claim() {
 		y.hold(a.Lease, 1000*24*time.Hour)
 		y.Moves(a.Lease, penstock.StatePending, penstock.StateInProgress)
 		r := y.Get(a.Lease.RunID)
-		y.prompted(r, a.Prompts)
-		y.jobs[r.ID] = &work{lease: a.Lease}
+		y.received.Add(r, a.Prompts)
+		y.jobs[r.ID] = a.Lease
 		y.turn(r)
 	}
 }
@@ -408,7 +384,7 @@ func (y *year) turn(r penstock.Run) {
 	}
 	const succeeded, failed = penstock.StateSucceeded, penstock.StateFailed
 	next := pick(y, succeeded, succeeded, succeeded, succeeded, succeeded, succeeded, failed, penstock.StateError, "")
-	lease := y.jobs[r.ID].lease
+	lease := y.jobs[r.ID]
 	y.after(takes, func() { y.finish(lease, next) })
 }
 
@@ -419,30 +395,9 @@ func (y *year) hold(l penstock.Lease, d time.Duration) {
 	))
 }
 
-// prompted records which events a worker has received.
-func (y *year) prompted(r penstock.Run, prompts []penstock.Prompt) {
-	for _, p := range prompts {
-		if y.prompts[p.ID] {
-			continue // delivered again
-		}
-		y.prompts[p.ID] = true
-		var ids []string
-		for _, f := range p.Files {
-			_, id, _ := strings.Cut(strings.TrimSuffix(path.Base(f.Path), ".json"), "-")
-			ids = append(ids, id)
-		}
-		if p.ID == r.ID && len(ids) == 0 {
-			ids = []string{r.Metadata["delivery_id"]}
-		}
-		for _, id := range ids {
-			y.in[id] = append(y.in[id], p.ID)
-		}
-	}
-}
-
 // finish ends a turn, or the worker is lost and comes back later with what it has.
 func (y *year) finish(l penstock.Lease, next penstock.State) {
-	if j := y.jobs[l.RunID]; j == nil || j.lease != l {
+	if y.jobs[l.RunID] != l {
 		return
 	}
 	delete(y.stalls, l.RunID)
@@ -469,7 +424,7 @@ func (y *year) finish(l penstock.Lease, next penstock.State) {
 		y.T.Fatal(err)
 	}
 	r := y.Get(l.RunID)
-	y.prompted(r, prompts)
+	y.received.Add(r, prompts)
 	if len(prompts) == 0 {
 		delete(y.jobs, l.RunID)
 		return

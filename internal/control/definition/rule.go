@@ -51,6 +51,9 @@ func wordsOf[T ~string](list []T) []string {
 	return words
 }
 
+// periodPattern matches a [penstock.Period].
+const periodPattern = `^(0|[0-9]+d|([0-9]+d)?([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$`
+
 var rules = map[string]rule{
 	"version": {enum: []string{SchemaVersion}, code: UnsupportedVersion},
 	"text":    {pattern: `\S`, description: "not be empty: remove the key or set a value"},
@@ -128,12 +131,12 @@ var rules = map[string]rule{
 	"whenBusy": {enum: wordsOf(penstock.WhensBusy())},
 	"onHollow": {enum: wordsOf(penstock.OnHollows())},
 	"period": {
-		pattern: `^(0|[0-9]+d|([0-9]+d)?([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$`, zero: true, max: 32,
+		pattern: periodPattern, zero: true, max: 32,
 		description: "be a time such as 30s, 5m or 14d, up to 366d",
 		valid:       func(text string) bool { return penstock.Period(text).Valid() },
 	},
 	"expected": {
-		pattern: `^(0|[0-9]+d|([0-9]+d)?([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$`, zero: true, max: 32,
+		pattern: periodPattern, zero: true, max: 32,
 		description: "be a time such as 30m, 26h or 7d, from 1m to 366d, or 0",
 		valid: func(text string) bool {
 			return penstock.HealthRules{ExpectEvery: penstock.Period(text)}.ValidExpectEvery()

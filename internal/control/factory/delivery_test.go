@@ -1,7 +1,6 @@
 package factory_test
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -27,21 +26,11 @@ func (h *hooks) arrive(uid, body string) factory.DeliveryResult {
 }
 
 func (h *hooks) tryArrive(uid, body string, paidBy ...string) (factory.DeliveryResult, error) {
-	a := &factory.InboundDelivery{
+	return h.Deliver(uid, &factory.InboundDelivery{
 		Outcome: penstock.OutcomeAccepted, ReceivedAt: penstock.Now(), Body: []byte(body), Size: int64(len(body)),
 		ClientIP: "192.0.2.1", Secret: -1,
 		IdentitySource: penstock.IdentityBody, PaidBy: paidBy,
-	}
-	for fresh := false; ; fresh = true {
-		in, err := h.Receiver.Plan(h.T.Context(), uid, false, fresh)
-		if err != nil {
-			return factory.DeliveryResult{}, err
-		}
-		result, err := h.Receiver.Deliver(h.T.Context(), in, a)
-		if !errors.Is(err, factory.ErrStale) {
-			return result, err
-		}
-	}
+	})
 }
 
 // automate starts runs for deliveries to a webhook, given by name or uid.

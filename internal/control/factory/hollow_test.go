@@ -33,14 +33,7 @@ func withHollow(t *testing.T, on penstock.OnHollow, test func(w *hollow)) {
 		for _, event := range []penstock.EndpointEvent{
 			penstock.EventRunHollow, penstock.EventRunSucceeded, penstock.EventRunFailed, penstock.EventAutomationPaused,
 		} {
-			url := "https://hooks.invalid/"
-			e, err := w.Endpoints.Create(
-				w.T.Context(), w.Admin, announce.EndpointRequest{URL: &url, Events: &[]penstock.EndpointEvent{event}},
-			)
-			if err != nil {
-				w.T.Fatal(err)
-			}
-			w.heard[event] = e.UID
+			w.heard[event] = w.Listen(announce.EndpointRequest{}, event)
 		}
 		test(w)
 	})

@@ -2,7 +2,6 @@ package factory_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,10 +16,10 @@ import (
 )
 
 // quietly is a world with an automation about {{pr}} whose starts are expected, and with an endpoint that hears of
-// silences, and one that hears that they are over.
+// silences.
 type quietly struct {
 	*topics
-	silent, recovered string // endpoints
+	endpoint string
 }
 
 const every = 26 * time.Hour
@@ -28,18 +27,9 @@ const every = 26 * time.Hour
 func withExpected(t *testing.T, test func(w *quietly)) {
 	t.Helper()
 	withSubjects(t, factory.SubjectRequest{}, func(w *topics) {
-		q := &quietly{topics: w}
-		for event, uid := range map[penstock.EndpointEvent]*string{
-			penstock.EventAutomationSilent: &q.silent, penstock.EventAutomationBack: &q.recovered,
-		} {
-			e, err := w.Endpoints.Create(w.T.Context(), w.Admin, announce.EndpointRequest{
-				URL: new("https://hooks.invalid/"), Events: &[]penstock.EndpointEvent{event},
-			})
-			if err != nil {
-				w.T.Fatal(err)
-			}
-			*uid = e.UID
-		}
+		q := &quietly{topics: w, endpoint: w.Listen(
+			announce.EndpointRequest{}, penstock.EventAutomationSilent, penstock.EventAutomationBack,
+		)}
 		q.set(factory.AutomationRequest{HealthRequest: expecting("26h")})
 		test(q)
 	})
@@ -89,21 +79,18 @@ func (w *quietly) look() {
 }
 
 // want compares whether the automation is silent, and how many messages there were about it.
-func (w *quietly) want(silent bool, messages, recoveries int64) *penstock.Silence {
+func (w *quietly) want(silent bool, messages, recoveries int) *penstock.Silence {
 	w.T.Helper()
 	a, err := w.Automations.Read(w.T.Context(), w.Admin, w.factory, w.automation.UID)
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	var got []int64
-	for _, uid := range []string{w.silent, w.recovered} {
-		e, err := w.Endpoints.Read(w.T.Context(), w.Admin, uid)
-		if err != nil {
-			w.T.Fatal(err)
-		}
-		got = append(got, e.Stats.Waiting)
+	got := map[penstock.EndpointEvent]int{}
+	for _, m := range w.Heard(w.endpoint) {
+		got[m.Type]++
 	}
-	if (a.Silent != nil) != silent || !slices.Equal(got, []int64{messages, recoveries}) {
+	if (a.Silent != nil) != silent || got[penstock.EventAutomationSilent] != messages ||
+		got[penstock.EventAutomationBack] != recoveries {
 		w.T.Errorf("silent %+v with the messages %v; want %t, %d, %d", a.Silent, got, silent, messages, recoveries)
 	}
 	return a.Silent
@@ -173,8 +160,8 @@ func TestWhatCountsAsAStart(t *testing.T) {
 				w.pass(every - time.Hour)
 				test.do(w)
 				w.pass(2 * time.Hour)
-				if want := int64(1); !test.counts {
-					w.want(true, want, 0)
+				if !test.counts {
+					w.want(true, 1, 0)
 				} else {
 					w.want(false, 0, 0)
 				}
@@ -211,7 +198,7 @@ func TestWhatBeginsTheTimeAnew(t *testing.T) {
 					w.set(req)
 				}
 				w.pass(2 * time.Hour)
-				var n int64
+				n := 0
 				if test.silent {
 					n = 1
 				}
@@ -226,7 +213,7 @@ func TestWhatBeginsTheTimeAnew(t *testing.T) {
 					w.set(req)
 				}
 				w.look()
-				n := int64(1)
+				n := 1
 				if test.silent && test.change[0].ExpectEvery != nil {
 					n = 2 // another rule
 				}
@@ -267,14 +254,14 @@ func TestManyServersAnnounceASilenceOnce(t *testing.T) {
 			}
 			looking.Wait()
 		}
-		for n := range int64(3) {
+		for n := range 3 {
 			w.want(false, n, n)
 			testkit.Exec(w.T, w.URL, "UPDATE health SET look_at = 0, fired_at = 1")
 			testkit.Exec(w.T, w.URL, "DELETE FROM runs")
 			testkit.Exec(w.T, w.URL, "DELETE FROM subject_events")
 			all()
 			w.want(true, n+1, n)
-			w.event(int(n+10), 1)
+			w.event(n+10, 1)
 			all()
 		}
 		w.want(false, 3, 3)

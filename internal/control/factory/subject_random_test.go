@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,39 +17,17 @@ import (
 // sequence is a random sequence of what can happen to one subject.
 type sequence struct {
 	*topics
-	random *rand.Rand
-	pr     int
-	events []string            // deliveries, in order
-	in     map[string][]string // the prompts that had a delivery
-	seen   map[string]bool     // prompts
-	ended  map[string]bool     // runs that did not end by themselves with success
-	lease  penstock.Lease      // of the run at work
-	steps  []string
+	random   *rand.Rand
+	pr       int
+	events   []string // deliveries, in order
+	received *testworld.Received
+	ended    map[string]bool // runs that did not end by themselves with success
+	lease    penstock.Lease  // of the run at work
+	steps    []string
 }
 
 // subject is the name of the sequence's subject.
 func (s *sequence) subject() string { return fmt.Sprintf("acme/shop#%d", s.pr) }
-
-// prompted records which events a worker has received.
-func (s *sequence) prompted(r penstock.Run, prompts []penstock.Prompt) {
-	for _, p := range prompts {
-		if s.seen[p.ID] {
-			continue // delivered again
-		}
-		s.seen[p.ID] = true
-		var ids []string
-		for _, f := range p.Files {
-			_, id, _ := strings.Cut(strings.TrimSuffix(path.Base(f.Path), ".json"), "-")
-			ids = append(ids, id)
-		}
-		if p.ID == r.ID && len(ids) == 0 {
-			ids = []string{r.Metadata["delivery_id"]}
-		}
-		for _, id := range ids {
-			s.in[id] = append(s.in[id], p.ID)
-		}
-	}
-}
 
 func (s *sequence) work() {
 	request := testworld.AnyWorker
@@ -62,7 +38,7 @@ func (s *sequence) work() {
 	}
 	s.Moves(a.Lease, penstock.StatePending, penstock.StateInProgress)
 	s.lease = a.Lease
-	s.prompted(s.Get(a.Lease.RunID), a.Prompts)
+	s.received.Add(s.Get(a.Lease.RunID), a.Prompts)
 }
 
 func (s *sequence) finish(state penstock.State) {
@@ -71,7 +47,7 @@ func (s *sequence) finish(state penstock.State) {
 	}
 	id := s.lease.RunID
 	prompts := s.Finish(s.lease, penstock.Result{State: state})
-	s.prompted(s.Get(id), prompts)
+	s.received.Add(s.Get(id), prompts)
 	if len(prompts) == 0 {
 		s.lease = penstock.Lease{}
 	}
@@ -162,7 +138,7 @@ func (s *sequence) check() {
 	if live > 1 {
 		s.T.Fatalf("%d runs work on the subject after the steps %v", live, s.steps)
 	}
-	for id, prompts := range s.in {
+	for id, prompts := range s.received.In {
 		if len(prompts) > 1 {
 			s.T.Fatalf("the event %s is in the prompts %v after the steps %v", id, prompts, s.steps)
 		}
@@ -193,7 +169,7 @@ func (s *sequence) drain() {
 		if m.Fate == penstock.FateWaiting || received == dropped {
 			s.T.Errorf("the event %s has the fate %s and the run %q after the steps %v", id, m.Fate, m.RunID, s.steps)
 		}
-		if prompts := len(s.in[id]); prompts != 1 && received && !s.ended[m.RunID] || prompts > 0 && !received {
+		if prompts := len(s.received.In[id]); prompts != 1 && received && !s.ended[m.RunID] || prompts > 0 && !received {
 			s.T.Errorf("the event %s, %s, is in %d prompts after the steps %v", id, m.Fate, prompts, s.steps)
 		}
 	}
@@ -228,7 +204,7 @@ func TestSequencesOfEventsOnASubject(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 1))
 				for pr := range sequences {
 					s := &sequence{
-						topics: w, random: random, pr: pr + 1, in: map[string][]string{}, seen: map[string]bool{},
+						topics: w, random: random, pr: pr + 1, received: testworld.NewReceived(),
 						ended: map[string]bool{},
 					}
 					for range 4 + random.IntN(24) {

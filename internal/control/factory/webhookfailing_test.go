@@ -37,15 +37,10 @@ func withReceiving(t *testing.T, test func(w *receiving)) {
 func (w *receiving) comes(after time.Duration, outcomes ...penstock.Outcome) {
 	w.T.Helper()
 	for _, outcome := range outcomes {
-		in, err := w.Receiver.Plan(w.T.Context(), w.webhook.UID, false, true)
-		if err != nil {
-			w.T.Fatal(err)
-		}
-		a := &factory.InboundDelivery{
+		got, err := w.Deliver(w.webhook.UID, &factory.InboundDelivery{
 			Outcome: outcome, ReceivedAt: w.begin.Add(after), Body: []byte(`{}`), Size: 2, ClientIP: "192.0.2.1", Secret: -1,
 			IdentitySource: penstock.IdentityNone, Unverified: outcome == penstock.OutcomeRejectedAuth,
-		}
-		got, err := w.Receiver.Deliver(w.T.Context(), in, a)
+		})
 		if err != nil || got.Outcome != outcome {
 			w.T.Fatalf("got %+v, %v; want %s", got, err, outcome)
 		}

@@ -26,16 +26,14 @@ func (es EndpointsTx) announceMissed(ctx context.Context, r OccurrenceRow) error
 	if r.Owner != "" {
 		return nil
 	}
-	a := Announcement{
-		Type: penstock.EventScheduleMissed, At: r.DecidedAt, Path: schedulePath + r.ScheduleID,
-		Data: penstock.EndpointData{ScheduleID: r.ScheduleID, AutomationUID: r.AutomationUID},
-	}
+	factory := ""
 	if r.AutomationUID != "" {
-		err := es.tx.row(ctx, "SELECT factory_uid FROM automations WHERE uid = $1", r.AutomationUID).Scan(&a.Data.FactoryUID)
+		err := es.tx.row(ctx, "SELECT factory_uid FROM automations WHERE uid = $1", r.AutomationUID).Scan(&factory)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) { // it may be deleted in this transaction
 			return fmt.Errorf("read the factory of automation %s: %w", r.AutomationUID, err)
 		}
-		a.Path = "/api/v1/factory/" + a.Data.FactoryUID + "/automations/" + r.AutomationUID
 	}
-	return es.Announce(ctx, r.Team, a)
+	return es.Announce(ctx, r.Team, sourceAnnouncement(
+		penstock.EventScheduleMissed, r.DecidedAt, factory, r.AutomationUID, r.ScheduleID,
+	))
 }

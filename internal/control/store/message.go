@@ -196,17 +196,22 @@ func (es EndpointsTx) AnnounceStall(ctx context.Context, r RunRow, seq int64) er
 
 const schedulePath = "/api/v1/agent/schedules/"
 
-// automationAnnouncement describes an event of an automation.
-func automationAnnouncement(event penstock.EndpointEvent, at penstock.Time, factoryUID, uid string) Announcement {
-	return Announcement{
-		Type: event, At: at, Path: "/api/v1/factory/" + factoryUID + "/automations/" + uid,
-		Data: penstock.EndpointData{FactoryUID: factoryUID, AutomationUID: uid},
+// sourceAnnouncement describes an event of an automation, or of a schedule if automationUID is "".
+func sourceAnnouncement(
+	event penstock.EndpointEvent, at penstock.Time, factoryUID, automationUID, scheduleID string,
+) Announcement {
+	path := "/api/v1/factory/" + factoryUID + "/automations/" + automationUID
+	if automationUID == "" {
+		path = schedulePath + scheduleID
 	}
+	return Announcement{Type: event, At: at, Path: path, Data: penstock.EndpointData{
+		FactoryUID: factoryUID, AutomationUID: automationUID, ScheduleID: scheduleID,
+	}}
 }
 
 // AnnouncePause writes the messages of an automation that was disabled.
 func (es EndpointsTx) AnnouncePause(ctx context.Context, a AutomationRow) error {
-	paused := automationAnnouncement(penstock.EventAutomationPaused, penstock.Now(), a.FactoryUID, a.UID)
+	paused := sourceAnnouncement(penstock.EventAutomationPaused, penstock.Now(), a.FactoryUID, a.UID, "")
 	return es.Announce(ctx, a.Team, paused)
 }
 
@@ -218,11 +223,11 @@ func (es EndpointsTx) announceFailures(
 	if r.Personal {
 		return nil
 	}
-	a := automationAnnouncement(event, at, r.FactoryUID, r.AutomationID)
+	schedule := ""
 	if r.AutomationID == "" {
-		a.Data.ScheduleID = scheduleID(r.Schedule)
-		a.Path = schedulePath + a.Data.ScheduleID
+		schedule = scheduleID(r.Schedule)
 	}
+	a := sourceAnnouncement(event, at, r.FactoryUID, r.AutomationID, schedule)
 	a.Data.RunID = r.ID
 	return es.Announce(ctx, r.Team, a)
 }
@@ -236,11 +241,11 @@ func (es EndpointsTx) announceSilence(ctx context.Context, e Expectation, silent
 	if silent {
 		event = penstock.EventAutomationSilent
 	}
-	a := automationAnnouncement(event, penstock.Now(), e.FactoryUID, e.Source)
+	automation, schedule := e.Source, ""
 	if e.FactoryUID == "" {
-		a.Path, a.Data = schedulePath+e.Source, penstock.EndpointData{ScheduleID: e.Source}
+		automation, schedule = "", e.Source
 	}
-	return es.Announce(ctx, e.Team, a)
+	return es.Announce(ctx, e.Team, sourceAnnouncement(event, penstock.Now(), e.FactoryUID, automation, schedule))
 }
 
 // Send writes one message to an endpoint that was locked, whatever its events are, and returns its id.

@@ -108,6 +108,21 @@ func (w *World) As(name string, scopes ...penstock.Scope) penstock.Principal {
 	return penstock.Principal{Team: store.DefaultTeam, Actor: penstock.Actor{Type: "user", UID: name}, Scopes: scopes}
 }
 
+// Deliver delivers to a webhook as its ingress does.
+func (w *World) Deliver(uid string, d *factory.InboundDelivery) (factory.DeliveryResult, error) {
+	w.T.Helper()
+	for fresh := false; ; fresh = true {
+		in, err := w.Receiver.Plan(w.T.Context(), uid, false, fresh)
+		if err != nil {
+			return factory.DeliveryResult{}, err
+		}
+		result, err := w.Receiver.Deliver(w.T.Context(), in, d)
+		if !errors.Is(err, factory.ErrStale) {
+			return result, err
+		}
+	}
+}
+
 // Create creates a run.
 func (w *World) Create(req penstock.RunRequest) penstock.RunCreated {
 	w.T.Helper()

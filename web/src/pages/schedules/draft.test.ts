@@ -53,3 +53,14 @@ test('what was emptied is left out', () => {
     agent_config: { budget: { max_cost_usd: 2 }, skill_spec: 'acme/shop:tidy' },
   });
 });
+
+test('the fields about health are sent if they changed, and a text that is no count reaches the server', () => {
+  const watched = { ...schedule, expect_every: '26h', pause_after_failures: 3 };
+  expect(requestOf(draftOf(watched), watched)).not.toHaveProperty('expect_every');
+  expect(requestOf({ ...draftOf(watched), expectEvery: ' ', pauseAfter: '' }, watched)).toMatchObject({
+    expect_every: '0',
+    pause_after_failures: 0,
+  });
+  expect(requestOf({ ...draftOf(watched), pauseAfter: '5' }, watched)).toMatchObject({ pause_after_failures: 5 });
+  expect(requestOf({ ...draftOf(watched), pauseAfter: 'many' }, watched)).toMatchObject({ pause_after_failures: 'many' });
+});

@@ -72,6 +72,9 @@ function health({ expectEvery, pauseAfter }: ScheduleDraft, before?: ScheduledAg
   const failures = pauseAfter.trim() || '0';
   return {
     ...(expectEvery.trim() === (before?.expect_every ?? '') ? {} : { expect_every: expectEvery.trim() || '0' }),
-    ...(failures === String(before?.pause_after_failures ?? 0) ? {} : { pause_after_failures: Number(failures) }),
+    ...(failures === String(before?.pause_after_failures ?? 0) ? {} : { pause_after_failures: countOf(failures) }),
   };
 }
+
+/** A text that is no count is sent as it is, and the server says what is allowed. */
+const countOf = (text: string): number => (/^\d+$/.test(text) ? Number(text) : (text as unknown as number));

@@ -223,6 +223,38 @@ func TestWhatBeginsTheTimeAnew(t *testing.T) {
 	}
 }
 
+// A commit that changes another line of its file begins no time anew, and ends no silence.
+func TestFilesKeepTheTimeOfAnAutomation(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		w := &quietly{topics: &topics{hooks: h}, endpoint: h.Listen(
+			announce.EndpointRequest{}, penstock.EventAutomationSilent, penstock.EventAutomationBack,
+		)}
+		commit := func(lines string) {
+			w.T.Helper()
+			files := team()
+			files["automations/nightly.md"] = "---\n" + lines +
+				"triggers:\n  - {provider: schedule, event: cron_fired, schedule: {cron: '@daily'}}\n---\nlook\n"
+			h.apply(files)
+		}
+		commit("expectEvery: 26h\n")
+		list, err := h.Automations.List(w.T.Context(), w.Admin, h.factory)
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		w.automation = list[0] // by name
+		w.pass(every - time.Hour)
+		commit("expectEvery: 26h\ntitle: Other\n")
+		w.pass(2 * time.Hour)
+		w.want(true, 1, 0)
+		commit("expectEvery: 26h\n")
+		w.look()
+		w.want(true, 1, 0)
+		commit("expectEvery: 30h\n")
+		w.look()
+		w.want(false, 1, 0)
+	})
+}
+
 // Elsewhere, retention removed the last start, and a rare automation was silent for ever.
 func TestAStartCountsAfterItsRunIsRemoved(t *testing.T) {
 	withExpected(t, func(w *quietly) {
@@ -297,6 +329,19 @@ func TestServersWithOtherClocksAnnounceASilenceOnce(t *testing.T) {
 		w.event(1, 1)
 		w.look()
 		w.want(false, 1, 1)
+	})
+}
+
+// Elsewhere, a long stop of the server was a flood of alerts about what it was just about to start.
+func TestAServerThatHasJustStartedAnnouncesNoSilence(t *testing.T) {
+	withExpected(t, func(w *quietly) {
+		testkit.Exec(w.T, w.URL, "UPDATE health SET fired_at = 1, look_at = 0")
+		if err := w.Executions.SweepSilence()(w.T.Context(), penstock.Now()); err != nil {
+			w.T.Fatal(err)
+		}
+		w.want(false, 0, 0)
+		w.look()
+		w.want(true, 1, 0)
 	})
 }
 

@@ -60,8 +60,9 @@ type HealthOf struct {
 const (
 	// begun is the condition that the failures of the runs until now no longer count.
 	begun = "($6 = 1 OR health.enabled < excluded.enabled OR health.pause_after <> excluded.pause_after)"
-	// expected is the condition that a start is expected only from now on.
-	expected = "($6 = 1 OR health.enabled < excluded.enabled OR health.expect_ms = 0)"
+	// expected is the condition that a start is expected only from now on. A file that changes resumes what was
+	// paused, and no more.
+	expected = "($6 = 1 AND health.paused_at > 0 OR health.enabled < excluded.enabled OR health.expect_ms = 0)"
 )
 
 // SetHealth stores the settings of an automation or schedule. It locks the row, and comes last in the

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Known, SignaturePreset, SignatureScheme, Webhook } from '@penstock/sdk';
+import type { Route } from 'playwright-core';
 import { firstDelivery } from '../src/pages/webhooks/command.ts';
 import { expect, test, type World } from './world.ts';
 
@@ -325,6 +326,25 @@ test('a webhook that is switched off, suspended or deleted returns 404', async (
   await world.look('webhooks-disabled');
   await row.getByRole('switch').press('Space');
   await expect.poll(send).toBe(202);
+  await row.getByRole('switch', { checked: true, disabled: false }).waitFor();
+
+  // On a slow connection, somebody who changes their mind does not wait for the response.
+  let respond = (): void => {};
+  const responds = new Promise<void>((resolve) => {
+    respond = resolve;
+  });
+  const slow = async (route: Route): Promise<void> => {
+    const response = await route.fetch();
+    await responds;
+    await route.fulfill({ response });
+  };
+  await page.route(`**/webhooks/${hook.uid}`, slow, { times: 1 });
+  await row.getByRole('switch').press('Space');
+  await expect.poll(send).toBe(404);
+  await row.getByRole('switch').press('Space');
+  await expect.poll(send).toBe(202);
+  respond();
+  await row.getByRole('switch', { checked: true, disabled: false }).waitFor();
   await row.getByRole('link', { name: 'switched' }).click();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete webhook' }).click();

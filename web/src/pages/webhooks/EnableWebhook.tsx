@@ -12,11 +12,12 @@ export function EnableWebhook({ webhook, factory, bare = false }: { webhook: Web
   const files = factory?.source === 'repository';
   const stuck = files && !webhook.enabled;
   const change = (on: boolean): Promise<unknown> =>
-    client.webhooks.update(factory?.uid ?? '', webhook.uid, {
-      ...(files || webhook.enabled === on ? {} : { enabled: on }),
-      ...(on && webhook.suspended ? { suspended: false } : {}),
-      ...(!on && files ? { suspended: true } : {}),
-    });
+    // All fields, whatever the webhook is: it may be older than the last change.
+    client.webhooks.update(
+      factory?.uid ?? '',
+      webhook.uid,
+      files ? { suspended: !on } : { enabled: on, ...(on ? { suspended: false } : {}) },
+    );
   const trouble = bare && troubleOf(webhook);
   return (
     <EnabledSwitch

@@ -93,7 +93,7 @@ test('events about one subject reach one run, and the pages say so', async ({ wo
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('must be a time such as 30s, 5m or 14d').first().waitFor();
   await world.look('automation-subject');
-  await page.getByRole('textbox', { name: 'Quiet' }).fill('');
+  await page.getByRole('textbox', { name: 'Quiet' }).fill('1s');
   await page.getByRole('button', { name: 'Save' }).click();
   await expect.poll(async () => (await server.api.automations.get(uid, automation.uid)).subject).toBe('{{repo}}#{{pr}}');
 
@@ -117,6 +117,8 @@ test('events about one subject reach one run, and the pages say so', async ({ wo
   await page.getByText('acme/shop#7').waitFor();
   await page.getByText('Waiting', { exact: true }).waitFor();
   await world.look('delivery-subject');
+  await server.api.runs.followUp(run?.run_id ?? '', { message: 'demo: say Yes' });
+  await page.getByText('Continued', { exact: true }).waitFor();
   await page.goto(`${server.url}/runs/${run?.run_id}`);
   await page.getByRole('link', { name: 'acme/shop#7' }).click();
   await page.getByRole('link', { name: 'All runs on this subject' }).click();

@@ -60,13 +60,18 @@ export const test = base.extend<{ world: World; browser: Browser; server: Server
     },
     { scope: 'file' },
   ],
-  world: async ({ browser, server }, use) => {
+  world: async ({ browser, server, task }, use) => {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', locale: 'en-GB' });
     context.setDefaultTimeout(patience);
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     const wrong = watch(context, server);
     const page = await context.newPage();
     await use(worldOf(server, context, page));
+    for (const error of task.result?.errors ?? []) {
+      for (const open of context.pages()) {
+        error.message += `\n${open.url()} says:\n${await open.locator('body').innerText()}`;
+      }
+    }
     // A page asks now and then: what a route of the test still fetches would fail with the context.
     await Promise.all(context.pages().map((one) => one.unrouteAll({ behavior: 'ignoreErrors' })));
     await context.close();

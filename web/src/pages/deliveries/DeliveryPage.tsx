@@ -1,6 +1,7 @@
 import { Anchor } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
+import { live } from '../../live.ts';
 import { deliveryQuery, webhookQuery } from '../../queries.ts';
 import { CopyButton } from '../../ui/CopyButton.tsx';
 import { Failure } from '../../ui/Failure.tsx';
@@ -14,7 +15,7 @@ import { toneOf } from './outcome.ts';
 /** Shows one delivery. Runs link to the delivery that started them. */
 export function DeliveryPage() {
   const { uid, wuid, did } = useParams({ from: '/app/factory/$uid/webhooks/$wuid/deliveries/$did' });
-  const delivery = useQuery(deliveryQuery(uid, wuid, did));
+  const delivery = useQuery({ ...deliveryQuery(uid, wuid, did), ...live(10) });
   const webhook = useQuery(webhookQuery(uid, wuid));
   const found = delivery.data;
   return (

@@ -114,6 +114,7 @@ test('events about one subject reach one run, and the pages say so', async ({ wo
   await world.look('run-subject');
   await events.getByRole('listitem').nth(0).getByRole('link', { name: 'Delivery' }).click();
   await page.waitForURL(`**/deliveries/${second}`);
+  await page.getByRole('heading', { name: 'Delivery Accepted' }).waitFor(); // the address changes before the page
   await page.getByText('acme/shop#7').waitFor();
   await page.getByText('Waiting', { exact: true }).waitFor();
   await world.look('delivery-subject');

@@ -72,6 +72,7 @@ type year struct {
 	received *testworld.Received
 	broken   map[string]bool          // runs that did not end by themselves with success
 	stalls   map[string]penstock.Time // when a run that said nothing stalls, by run
+	stalling bool                     // a run stalls about now
 	covered  bool                     // a server was there since the last step
 	counts   counts
 }
@@ -321,6 +322,7 @@ func (y *year) pass() {
 		}
 		y.looked, y.covered = time.Now(), y.covered || s.skew == 0
 	}
+	y.stalling = false
 	if y.covered {
 		y.claim()
 	}
@@ -337,7 +339,7 @@ func (y *year) work(ctx context.Context, s *server) error {
 			return err
 		}
 	}
-	if len(y.stalls) > 0 || y.one(20) {
+	if y.stalling || y.one(20) {
 		if err := s.rules.Executions.AnnounceStalls(ctx, now); err != nil {
 			return err
 		}
@@ -443,7 +445,11 @@ func (y *year) returns(l penstock.Lease, ends time.Time) {
 
 // stalled notices when a run that says nothing is announced.
 func (y *year) stalled(id string, deadline penstock.Time) {
-	if y.stalls[id] != deadline || !y.covered {
+	if y.stalls[id] != deadline {
+		return
+	}
+	y.stalling = true
+	if !y.covered {
 		return
 	}
 	late := penstock.Now().Sub(deadline)
@@ -497,7 +503,7 @@ func (y *year) newSource(home, watched string, i int) *source {
 	switch kind := i % 12; {
 	case kind == 0:
 		s.every, cron = 6*time.Hour, fmt.Sprintf("%d %d-23/6 * * *", minute, hour)
-	case kind > 6:
+	case kind > 3:
 		s.overlap = penstock.Overlaps()[i%4]
 		s.every, cron = 7*24*time.Hour, fmt.Sprintf("%d %d * * %d", minute, hour, midnight.Weekday())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -114,6 +115,23 @@ func HoldWrites(t *testing.T, url, table string) (release func()) {
 	})
 	t.Cleanup(release)
 	return release
+}
+
+// Break makes each update of the rows of a table fail that a condition on NEW finds.
+func Break(t *testing.T, url, table, condition string) {
+	t.Helper()
+	if strings.HasPrefix(url, "sqlite://") {
+		Exec(t, url, fmt.Sprintf(
+			"CREATE TRIGGER broken_%s BEFORE UPDATE ON %s WHEN %s BEGIN SELECT RAISE(ABORT, 'a test broke it'); END",
+			table, table, condition,
+		))
+		return
+	}
+	Exec(t, url, `CREATE OR REPLACE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql
+		AS $$ BEGIN RAISE 'a test broke it'; END $$`)
+	Exec(t, url, fmt.Sprintf(
+		"CREATE TRIGGER broken BEFORE UPDATE ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION broken()", table, condition,
+	))
 }
 
 // open opens a database independently of the store.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/share"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
@@ -52,21 +53,14 @@ func sameClock(before *store.AutomationRow, n int, c penstock.CronTrigger) bool 
 // FireClocks decides the times of automations' own clocks that have come by now. Every replica does
 // this. If several see the same time, the transaction lets only one win.
 func (s *Schedules) FireClocks(ctx context.Context, now penstock.Time) error {
-	for {
-		due, err := s.store.Automations.Due(ctx, now, fireBatch)
-		if err != nil {
-			return err
+	return share.Sweep(fireBatch, func(after store.Due) ([]store.Due, error) {
+		return s.store.Automations.Due(ctx, now, after.UID, fireBatch)
+	}, func(d store.Due) error {
+		if err := s.fireAutomation(ctx, d, now); err != nil {
+			return fmt.Errorf("start a run of automation %s: %w", d.UID, err)
 		}
-		var errs []error
-		for _, d := range due {
-			if err := s.fireAutomation(ctx, d, now); err != nil {
-				errs = append(errs, fmt.Errorf("start a run of automation %s: %w", d.UID, err))
-			}
-		}
-		if len(errs) > 0 || len(due) < fireBatch {
-			return errors.Join(errs...)
-		}
-	}
+		return nil
+	})
 }
 
 // dueClock is a clock of an automation whose time has come.
@@ -276,26 +270,15 @@ func (s *Schedules) clockAgain(ctx context.Context, waiting []store.OccurrenceRo
 
 // planClocks gives clocks their next time anew where it is too late: see [Schedules.PlanAgain].
 func (s *Schedules) planClocks(ctx context.Context, now penstock.Time) error {
-	for after := ""; ; {
-		rows, err := s.store.Automations.WithClocks(ctx, after, fireBatch)
-		if err != nil {
-			return err
+	return share.Sweep(fireBatch, func(after store.Due) ([]store.Due, error) {
+		return s.store.Automations.WithClocks(ctx, after.UID, fireBatch)
+	}, func(d store.Due) error {
+		var failed error
+		for _, c := range d.Clocks {
+			failed = errors.Join(failed, s.planClock(ctx, d.AutomationRow, c, now))
 		}
-		for _, d := range rows {
-			if d.UID == "" {
-				return nil // deleted since: the rest comes in a minute
-			}
-			after = d.UID
-			for _, c := range d.Clocks {
-				if err := s.planClock(ctx, d.AutomationRow, c, now); err != nil {
-					return err
-				}
-			}
-		}
-		if len(rows) < fireBatch {
-			return nil
-		}
-	}
+		return failed
+	})
 }
 
 func (s *Schedules) planClock(ctx context.Context, row store.AutomationRow, c store.Clock, now penstock.Time) error {

@@ -2,7 +2,6 @@ package factory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/penstock-dev/penstock"
@@ -14,17 +13,18 @@ import (
 
 // startWaiting starts what waited for the runs of its source to end, the oldest time of each source.
 func (s *Schedules) startWaiting(ctx context.Context, now penstock.Time) error {
-	groups, err := s.store.Occurrences.Waiting(ctx, fireBatch)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, waiting := range groups {
-		if err := s.startTogether(ctx, waiting, now); err != nil {
-			errs = append(errs, fmt.Errorf("start what waits: %w", err))
+	return share.Sweep(fireBatch, func(after []store.OccurrenceRow) ([][]store.OccurrenceRow, error) {
+		last := ""
+		if after != nil {
+			last = after[0].UID
 		}
-	}
-	return errors.Join(errs...)
+		return s.store.Occurrences.Waiting(ctx, last, fireBatch)
+	}, func(waiting []store.OccurrenceRow) error {
+		if err := s.startTogether(ctx, waiting, now); err != nil {
+			return fmt.Errorf("start what waits: %w", err)
+		}
+		return nil
+	})
 }
 
 // again is what a source that waited starts now.

@@ -435,7 +435,7 @@ func TestPayersAreBounded(t *testing.T) {
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		due, err := w.Deps.Store.Schedules.Due(ctx, penstock.Now().Add(48*time.Hour), 10)
+		due, err := w.Deps.Store.Schedules.Due(ctx, penstock.Now().Add(48*time.Hour), store.ScheduleRow{}, 10)
 		if err != nil || len(due) != 1 {
 			w.T.Fatal(due, err)
 		}

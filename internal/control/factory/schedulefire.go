@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/share"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
@@ -16,21 +17,15 @@ const fireBatch = 100
 // FireDue decides the times of schedules that have come by now, and starts what waited for a run to
 // end. Every replica does this. If several see the same time, the transaction lets only one win.
 func (s *Schedules) FireDue(ctx context.Context, now penstock.Time) error {
-	for {
-		due, err := s.store.Schedules.Due(ctx, now, fireBatch)
-		if err != nil {
-			return err
+	failed := share.Sweep(fireBatch, func(after store.ScheduleRow) ([]store.ScheduleRow, error) {
+		return s.store.Schedules.Due(ctx, now, after, fireBatch)
+	}, func(r store.ScheduleRow) error {
+		if err := s.fire(ctx, r, now); err != nil {
+			return fmt.Errorf("start a run of schedule %s: %w", r.ID, err)
 		}
-		var errs []error
-		for _, r := range due {
-			if err := s.fire(ctx, r, now); err != nil {
-				errs = append(errs, fmt.Errorf("start a run of schedule %s: %w", r.ID, err))
-			}
-		}
-		if len(errs) > 0 || len(due) < fireBatch {
-			return errors.Join(append(errs, s.startWaiting(ctx, now))...)
-		}
-	}
+		return nil
+	})
+	return errors.Join(failed, s.startWaiting(ctx, now))
 }
 
 // fire sets one schedule to its next time, decides those that have come, and creates their runs and
@@ -144,23 +139,14 @@ const clockAhead = time.Minute
 // a machine that was ahead: they would be silent until then. A time that has another fate than missed
 // gets no second one.
 func (s *Schedules) PlanAgain(ctx context.Context, now penstock.Time) error {
-	for after := ""; ; {
-		rows, err := s.store.Schedules.Enabled(ctx, after, fireBatch)
-		if err != nil {
-			return err
+	failed := share.Sweep(fireBatch, func(after store.ScheduleRow) ([]store.ScheduleRow, error) {
+		return s.store.Schedules.Enabled(ctx, after.ID, fireBatch)
+	}, func(r store.ScheduleRow) error {
+		c, unreadable := timesOf(r)
+		if unreadable != nil || r.NextAt <= c.next(now.Add(clockAhead)) {
+			return nil
 		}
-		for _, r := range rows {
-			after = r.ID
-			c, err := timesOf(r)
-			if err != nil || r.NextAt <= c.next(now.Add(clockAhead)) {
-				continue
-			}
-			if err := s.store.Schedules.Replan(ctx, r, c.next(now)); err != nil {
-				return err
-			}
-		}
-		if len(rows) < fireBatch {
-			return s.planClocks(ctx, now)
-		}
-	}
+		return s.store.Schedules.Replan(ctx, r, c.next(now))
+	})
+	return errors.Join(failed, s.planClocks(ctx, now))
 }

@@ -120,17 +120,14 @@ const subjectBatch = 100
 // GiveDue gives events that wait to the run that works on their subject, or starts another one. Every
 // replica does this; the lock of the subject lets only one win.
 func (s *Subjects) GiveDue(ctx context.Context, now penstock.Time) error {
-	due, err := s.store.Subjects.Due(ctx, now, subjectBatch)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, d := range due {
+	return share.Sweep(subjectBatch, func(after store.SubjectRow) ([]store.SubjectRow, error) {
+		return s.store.Subjects.Due(ctx, now, after, subjectBatch)
+	}, func(d store.SubjectRow) error {
 		if err := s.give(ctx, d, now); err != nil {
-			errs = append(errs, fmt.Errorf("give events to subject %s: %w", d.UID, err))
+			return fmt.Errorf("give events to subject %s: %w", d.UID, err)
 		}
-	}
-	return errors.Join(errs...)
+		return nil
+	})
 }
 
 // give decides the events of one subject.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/share"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
@@ -238,17 +239,15 @@ const overdueBatch = 100
 // EndOverdue ends runs that have waited longer than the queue timeout.
 func (s *Executions) EndOverdue(ctx context.Context) error {
 	before := penstock.Now().Add(-s.queueTimeout)
-	ids, err := s.store.Queue.WaitingSince(ctx, before, overdueBatch)
-	if err != nil || len(ids) == 0 {
-		return err
-	}
 	workers, err := s.store.Queue.Workers(ctx)
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		err := s.store.Write(ctx, func(tx *store.Tx) error {
-			row, err := tx.Runs().Lock(ctx, id)
+	return share.Sweep(overdueBatch, func(after store.Waiting) ([]store.Waiting, error) {
+		return s.store.Queue.WaitingSince(ctx, before, after, overdueBatch)
+	}, func(w store.Waiting) error {
+		if err := s.store.Write(ctx, func(tx *store.Tx) error {
+			row, err := tx.Runs().Lock(ctx, w.RunID)
 			if err != nil || row.State != penstock.StateQueued {
 				return err
 			}
@@ -260,12 +259,11 @@ func (s *Executions) EndOverdue(ctx context.Context) error {
 				Run: row, To: penstock.StateError, TimelineEvent: timelineErrored,
 				Message: &penstock.StatusMessage{Message: message, ErrorCode: penstock.CodeUnavailable, Retryable: true},
 			})
-		})
-		if err != nil {
-			return fmt.Errorf("end the overdue run %s: %w", id, err)
+		}); err != nil {
+			return fmt.Errorf("end the overdue run %s: %w", w.RunID, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // endNotGranted ends a claimed run that cannot get its secrets.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -62,29 +63,31 @@ func (s *Executions) endLostLeases(ctx context.Context, awake func() bool) error
 	if !awake() {
 		return nil
 	}
-	for left := 0; ; { // leases that wait for their workers must not hide the others
+	var failed error
+	for left := 0; ; { // leases that wait for their workers, or cannot end, must not hide the others
 		lost, err := s.store.Executions.LostLeases(ctx, leaseBatch, left)
 		if err != nil || len(lost) == 0 {
-			return err
+			return errors.Join(failed, err)
 		}
 		workers, err := s.store.Queue.Workers(ctx)
 		if err != nil {
-			return err
+			return errors.Join(failed, err)
 		}
 		for _, l := range lost {
 			if !awake() {
-				return nil
+				return failed
 			}
 			if waits(l, workers) {
 				left++
 				continue
 			}
 			if err := s.store.Write(ctx, func(tx *store.Tx) error { return s.endLost(ctx, tx, l) }); err != nil {
-				return fmt.Errorf("end the lost lease of run %s: %w", l.RunID, err)
+				failed = errors.Join(failed, fmt.Errorf("end the lost lease of run %s: %w", l.RunID, err))
+				left++
 			}
 		}
 		if len(lost) < leaseBatch {
-			return nil
+			return failed
 		}
 	}
 }

@@ -2,11 +2,11 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/share"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
@@ -28,23 +28,15 @@ func (s *Executions) SweepSilence() func(context.Context, penstock.Time) error {
 // AnnounceSilence marks the automations and schedules that have started nothing for the time in which a start is
 // expected, each once, and those that have started something again.
 func (s *Executions) AnnounceSilence(ctx context.Context, now penstock.Time) error {
-	var failed error
-	for after := ""; ; {
-		expected, err := s.store.Automations.Expectations(ctx, now, after, leaseBatch)
-		if err != nil {
-			return errors.Join(failed, err)
+	return share.Sweep(leaseBatch, func(after store.Expectation) ([]store.Expectation, error) {
+		return s.store.Automations.Expectations(ctx, now, after.Source, leaseBatch)
+	}, func(e store.Expectation) error {
+		if e.StillSilent() {
+			return nil
 		}
-		for _, e := range expected {
-			after = e.Source
-			if e.StillSilent() {
-				continue
-			}
-			if err := s.store.Write(ctx, func(tx *store.Tx) error { return tx.Automations().Looked(ctx, e, now) }); err != nil {
-				failed = errors.Join(failed, fmt.Errorf("look whether %s is silent: %w", e.Source, err))
-			}
+		if err := s.store.Write(ctx, func(tx *store.Tx) error { return tx.Automations().Looked(ctx, e, now) }); err != nil {
+			return fmt.Errorf("look whether %s is silent: %w", e.Source, err)
 		}
-		if len(expected) < leaseBatch {
-			return failed
-		}
-	}
+		return nil
+	})
 }

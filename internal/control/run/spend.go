@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -56,14 +57,14 @@ const abandonedAfter = 24 * time.Hour
 
 // SettleAbandoned counts calls as spent that nobody settles, because their worker died.
 func (s *Executions) SettleAbandoned(ctx context.Context) error {
-	return share.ClearInBatches(ctx, func() (int, error) {
-		calls, err := s.store.Calls.Abandoned(ctx, penstock.Now().Add(-abandonedAfter), share.BatchSize)
-		for _, c := range calls {
-			if err := s.settleAbandonedCall(ctx, c); err != nil {
-				return 0, fmt.Errorf("settle call %s, which is abandoned: %w", c.ID, err)
-			}
+	before := penstock.Now().Add(-abandonedAfter)
+	return share.Sweep(share.BatchSize, func(after store.Call) ([]store.Call, error) {
+		return s.store.Calls.Abandoned(ctx, before, after, share.BatchSize)
+	}, func(c store.Call) error {
+		if err := s.settleAbandonedCall(ctx, c); err != nil {
+			return fmt.Errorf("settle call %s, which is abandoned: %w", c.ID, err)
 		}
-		return len(calls), err
+		return nil
 	})
 }
 
@@ -112,14 +113,14 @@ func (s *Executions) ResumeFunded(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var failed error
 	for _, r := range funded {
-		err := s.store.Write(ctx, func(tx *store.Tx) error {
+		if err := s.store.Write(ctx, func(tx *store.Tx) error {
 			_, err := tx.Budgets().Resume(ctx, r.ID)
 			return err
-		})
-		if err != nil {
-			return fmt.Errorf("continue run %s: %w", r.ID, err)
+		}); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("continue run %s: %w", r.ID, err))
 		}
 	}
-	return nil
+	return failed
 }

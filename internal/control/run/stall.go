@@ -2,11 +2,11 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/share"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
@@ -21,28 +21,20 @@ const AnnounceStallsEvery = 5 * time.Second
 // some, as their environments and the server say. Each server does it, every
 // [AnnounceStallsEvery]. A heartbeat of a worker is not an event.
 func (s *Executions) AnnounceStalls(ctx context.Context, now penstock.Time) error {
-	var failed error
-	for after := ""; ; {
-		quiet, err := s.store.Executions.Quiet(ctx, now.Add(-penstock.MinStallAfter), after, leaseBatch)
-		if err != nil {
-			return errors.Join(failed, err)
+	return share.Sweep(leaseBatch, func(after store.QuietRun) ([]store.QuietRun, error) {
+		return s.store.Executions.Quiet(ctx, now.Add(-penstock.MinStallAfter), after.ID, leaseBatch)
+	}, func(q store.QuietRun) error {
+		rule := q.Environment.StallRule(s.stall)
+		if rule.After == 0 || !q.Unknown() && now.Sub(q.Since) < rule.After {
+			return nil
 		}
-		for _, q := range quiet {
-			after = q.ID
-			rule := q.Environment.StallRule(s.stall)
-			if rule.After == 0 || !q.Unknown() && now.Sub(q.Since) < rule.After {
-				continue
-			}
-			if err := s.store.WriteReserved(ctx, func(tx *store.Tx) error {
-				return s.announceStall(ctx, tx, q, rule, now)
-			}); err != nil {
-				failed = errors.Join(failed, fmt.Errorf("announce that run %s has stalled: %w", q.ID, err))
-			}
+		if err := s.store.WriteReserved(ctx, func(tx *store.Tx) error {
+			return s.announceStall(ctx, tx, q, rule, now)
+		}); err != nil {
+			return fmt.Errorf("announce that run %s has stalled: %w", q.ID, err)
 		}
-		if len(quiet) < leaseBatch {
-			return failed
-		}
-	}
+		return nil
+	})
 }
 
 func (s *Executions) announceStall(

@@ -2,6 +2,7 @@ package share
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -30,6 +31,27 @@ func Pause(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	case <-time.After(d):
 		return nil
+	}
+}
+
+// Sweep does something with every row of a list, which it reads a page at a time. rows returns those that follow
+// a row, the zero value first, and at most size of them. A row that fails keeps no other from its turn: Sweep
+// returns the errors together.
+func Sweep[T any](size int, rows func(after T) ([]T, error), do func(T) error) error {
+	var after T
+	var failed error
+	for {
+		page, err := rows(after)
+		if err != nil {
+			return errors.Join(failed, err)
+		}
+		for _, row := range page {
+			failed = errors.Join(failed, do(row))
+			after = row
+		}
+		if len(page) < size {
+			return failed
+		}
 	}
 }
 

@@ -730,15 +730,18 @@ func (su SubjectsTx) Start(
 }
 
 // Due lists subjects whose events may start something now: no run works on them, or the agent of the run
-// has no turn, or its turn is to be interrupted. It also lists closed subjects whose run is to be cancelled.
-func (su Subjects) Due(ctx context.Context, now penstock.Time, limit int) ([]SubjectRow, error) {
+// has no turn, or its turn is to be interrupted. It also lists closed subjects whose run is to be cancelled. It
+// starts after one in their order, longest due first.
+func (su Subjects) Due(ctx context.Context, now penstock.Time, after SubjectRow, limit int) ([]SubjectRow, error) {
 	return readSubjects(ctx, su.s, `LEFT JOIN runs r ON r.id = s.run_id
-		WHERE s.closing = 1 OR s.due_at > 0 AND (
-			s.due_at <= $1 AND (r.id IS NULL OR r.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') OR `+idle+`)
-			OR s.interrupt = 1 AND r.state = 'INPROGRESS'
-		)
+		WHERE (
+			s.closing = 1 OR s.due_at > 0 AND (
+				s.due_at <= $1 AND (r.id IS NULL OR r.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') OR `+idle+`)
+				OR s.interrupt = 1 AND r.state = 'INPROGRESS'
+			)
+		) AND (s.due_at, s.uid) > ($2, $3)
 		ORDER BY s.due_at, s.uid
-		LIMIT $2`, int64(now), limit)
+		LIMIT $4`, int64(now), int64(after.NextAt), after.UID, limit)
 }
 
 // idle holds for a run whose worker waits for a follow-up.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -65,22 +66,22 @@ type Due struct {
 	Clocks []Clock
 }
 
-// Due lists the automations of all teams that have a due clock, at most limit, longest
-// due first, with these clocks.
-func (a Automations) Due(ctx context.Context, now penstock.Time, limit int) ([]Due, error) {
-	uids, err := a.s.strings(ctx, `SELECT c.automation_uid
+// Due lists the automations of all teams that have a due clock, after a uid, at most limit, with these
+// clocks. One that is deleted meanwhile is not in the list.
+func (a Automations) Due(ctx context.Context, now penstock.Time, after string, limit int) ([]Due, error) {
+	uids, err := a.s.strings(ctx, `SELECT DISTINCT c.automation_uid
 		FROM automation_clocks c
-		WHERE c.next_at > 0 AND c.next_at <= $1
-		GROUP BY c.automation_uid
-		ORDER BY min(c.next_at), c.automation_uid
-		LIMIT $2`, int64(now), limit)
+		WHERE c.next_at > 0 AND c.next_at <= $1 AND c.automation_uid > $2
+		ORDER BY c.automation_uid
+		LIMIT $3`, int64(now), after, limit)
 	if err != nil {
 		return nil, err
 	}
 	return a.withClocks(ctx, uids, func(c Clock) bool { return c.NextAt > 0 && c.NextAt <= now })
 }
 
-// WithClocks lists the automations of all teams that have clocks, after a uid, at most limit.
+// WithClocks lists the automations of all teams that have clocks, after a uid, at most limit. One that is
+// deleted meanwhile is not in the list.
 func (a Automations) WithClocks(ctx context.Context, after string, limit int) ([]Due, error) {
 	uids, err := a.s.strings(ctx, `SELECT DISTINCT c.automation_uid
 		FROM automation_clocks c
@@ -121,7 +122,7 @@ func (a Automations) withClocks(ctx context.Context, uids []string, wanted func(
 			d.Clocks = append(d.Clocks, c)
 		}
 	}
-	return due, nil
+	return slices.DeleteFunc(due, func(d Due) bool { return d.UID == "" }), nil
 }
 
 // AdvanceClock sets a due clock to its next time. It returns false if another replica was first, or

@@ -172,7 +172,7 @@ func TestOnlyOneReplicaAdvancesASchedule(t *testing.T) {
 			t, s, f, "a", `{"webhook_ids":["ci"]}`, store.Clock{N: 0, NextAt: now}, store.Clock{N: 1, NextAt: now + 1},
 			store.Clock{N: 2},
 		)
-		due, err := s.Automations.Due(ctx, now, 10)
+		due, err := s.Automations.Due(ctx, now, "", 10)
 		if err != nil || len(due) != 1 || len(due[0].Clocks) != 1 || due[0].UID != a.UID {
 			t.Fatalf("got %+v (%v), want the first clock", due, err)
 		}
@@ -201,7 +201,7 @@ func TestOnlyOneReplicaAdvancesASchedule(t *testing.T) {
 		}
 		// After an edit, a change based on the version before it fails, even if the time is the
 		// same.
-		due, err = s.Automations.Due(ctx, now+5, 10)
+		due, err = s.Automations.Due(ctx, now+5, "", 10)
 		if err != nil || len(due) != 1 || len(due[0].Clocks) != 2 {
 			t.Fatalf("got %+v (%v)", due, err)
 		}

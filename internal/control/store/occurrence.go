@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -108,8 +109,8 @@ func (os Occurrences) List(
 }
 
 // Waiting returns what waits longest of each source without a live run: the occurrences of one moment.
-// It reads at most limit sources.
-func (os Occurrences) Waiting(ctx context.Context, limit int) ([][]OccurrenceRow, error) {
+// It reads at most limit sources, of which the first occurrence has a greater uid than after.
+func (os Occurrences) Waiting(ctx context.Context, after string, limit int) ([][]OccurrenceRow, error) {
 	oldest, err := readOccurrences(ctx, os.s, `o.uid IN (
 			SELECT w.uid
 			FROM (
@@ -118,10 +119,10 @@ func (os Occurrences) Waiting(ctx context.Context, limit int) ([][]OccurrenceRow
 				WHERE fate = 'waiting'
 				GROUP BY source
 			) w
-			WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.schedule_id = w.source AND `+isLive+`)
+			WHERE w.uid > $1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.schedule_id = w.source AND `+isLive+`)
 		)
 		ORDER BY o.uid
-		LIMIT $1`, limit)
+		LIMIT $2`, after, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +134,7 @@ func (os Occurrences) Waiting(ctx context.Context, limit int) ([][]OccurrenceRow
 			return nil, err
 		}
 	}
-	return groups, nil
+	return slices.DeleteFunc(groups, func(g []OccurrenceRow) bool { return len(g) == 0 }), nil // decided meanwhile
 }
 
 // keptOccurrences is how many occurrences of a source are kept, however old they are.

@@ -143,13 +143,20 @@ func (qu Queue) WorkWaits(ctx context.Context) (bool, error) {
 // ErrNoTurn is returned for an interrupt of a run whose agent has no active turn.
 var ErrNoTurn = errors.New("the agent of the run has no turn in hand")
 
-// WaitingSince lists runs that have waited since before t, oldest first.
-func (qu Queue) WaitingSince(ctx context.Context, before penstock.Time, limit int) ([]string, error) {
-	return qu.s.strings(ctx, `SELECT run_id
+// Waiting is a run that waits for a worker.
+type Waiting struct {
+	RunID string
+	Since penstock.Time
+}
+
+// WaitingSince lists runs that have waited since before t, oldest first, after one in this order.
+func (qu Queue) WaitingSince(ctx context.Context, before penstock.Time, after Waiting, limit int) ([]Waiting, error) {
+	rows, err := qu.s.query(ctx, `SELECT run_id, enqueued_at
 		FROM queue
-		WHERE token = '' AND enqueued_at < $1
-		ORDER BY enqueued_at
-		LIMIT $2`, int64(before), limit)
+		WHERE token = '' AND enqueued_at < $1 AND (enqueued_at, run_id) > ($2, $3)
+		ORDER BY enqueued_at, run_id
+		LIMIT $4`, int64(before), int64(after.Since), after.RunID, limit)
+	return collect(qu.s, rows, err, "runs that wait", func(w *Waiting) []any { return []any{&w.RunID, &w.Since} })
 }
 
 // Worker is a worker as it last registered.

@@ -148,11 +148,11 @@ func (ss Schedules) List(ctx context.Context, v Viewer) ([]ScheduleRow, error) {
 		ORDER BY s.folded, s.id`, v.Team, flag(v.All), v.UID)
 }
 
-// Due lists due schedules of all teams, longest due first.
-func (ss Schedules) Due(ctx context.Context, now penstock.Time, limit int) ([]ScheduleRow, error) {
-	return ss.read(ctx, `WHERE s.enabled = 1 AND s.next_at > 0 AND s.next_at <= $1
+// Due lists due schedules of all teams, longest due first, that follow one in this order.
+func (ss Schedules) Due(ctx context.Context, now penstock.Time, after ScheduleRow, limit int) ([]ScheduleRow, error) {
+	return ss.read(ctx, `WHERE s.enabled = 1 AND s.next_at > 0 AND s.next_at <= $1 AND (s.next_at, s.id) > ($2, $3)
 		ORDER BY s.next_at, s.id
-		LIMIT $2`, int64(now), limit)
+		LIMIT $4`, int64(now), int64(after.NextAt), after.ID, limit)
 }
 
 func (ss Schedules) read(ctx context.Context, where string, args ...any) ([]ScheduleRow, error) {

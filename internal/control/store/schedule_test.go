@@ -77,7 +77,7 @@ func TestOnlyDueSchedulesAreReturned(t *testing.T) {
 		add("of another team", func(r *store.ScheduleRow) { r.NextAt, r.Team = now-1, "another" })
 		add("not yet", func(r *store.ScheduleRow) { r.NextAt = now + 1 })
 		add("paused", func(r *store.ScheduleRow) { r.NextAt, r.Enabled = now, false })
-		due, err := s.Schedules.Due(t.Context(), now, 10)
+		due, err := s.Schedules.Due(t.Context(), now, store.ScheduleRow{}, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,17 +57,17 @@ func (cs CallsTx) settleCall(ctx context.Context, before Call, s penstock.Settle
 	return after, cs.count(ctx, &after, held{before.Cost, before.total})
 }
 
-// Abandoned lists reserved calls that were made before a time, and whose runs no worker executes now, the
+// Abandoned lists reserved calls that were made before a time, and whose runs no worker executes now, after one,
 // oldest first.
-func (cs Calls) Abandoned(ctx context.Context, before penstock.Time, limit int) ([]Call, error) {
+func (cs Calls) Abandoned(ctx context.Context, before penstock.Time, after Call, limit int) ([]Call, error) {
 	rows, err := cs.s.query(ctx, "SELECT "+callFields.selected+`
 		FROM calls l
 		WHERE l.state = 'reserved' AND l.created_at < $1
 			AND NOT EXISTS (
 				SELECT 1 FROM queue q WHERE q.run_id = l.run_id AND q.token <> ''
-			)
+			) AND (l.created_at, l.id) > ($2, $3)
 		ORDER BY l.created_at, l.id
-		LIMIT $2`, int64(before), limit)
+		LIMIT $4`, int64(before), int64(after.CreatedAt), after.ID, limit)
 	return collect(cs.s, rows, err, "abandoned calls", func(c *Call) []any { return callFields.into(c) })
 }
 

@@ -1,0 +1,112 @@
+package factory_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// clocked creates schedules and automations that fire at a time, each with its name as prompt. It returns the names
+// of both kinds as SQL lists them.
+func (w *topics) clocked(name string, n int, cron string) (names, uids string) {
+	w.T.Helper()
+	var list [2][]string
+	for i := range n {
+		one := fmt.Sprint(name, " ", i)
+		w.CreateSchedule(factory.ScheduleRequest{Name: one, Cron: cron, Prompt: one})
+		a, err := w.Resources.CreateAutomation(w.T.Context(), w.Admin, w.factory, factory.AutomationRequest{
+			Name: &one, Prompt: &one, Triggers: &[]penstock.Trigger{{
+				Provider: penstock.ProviderSchedule, Event: penstock.EventCronFired, Schedule: &penstock.CronTrigger{Cron: cron},
+			}},
+		})
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		list[0], list[1] = append(list[0], "'"+one+"'"), append(list[1], "'"+a.UID+"'")
+	}
+	return strings.Join(list[0], ", "), strings.Join(list[1], ", ")
+}
+
+// started lists the first two words of the prompts of all runs, sorted.
+func (w *topics) started() (list []string) {
+	w.T.Helper()
+	for _, r := range w.runs() {
+		words := strings.Fields(r.Prompt)
+		list = append(list, strings.Join(words[:2], " "))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// More than are read at once cannot be advanced, and come first. What follows gets its turn in the same pass.
+func TestATimeThatCannotFireKeepsNoOtherFromItsTurn(t *testing.T) {
+	withSubjects(t, factory.SubjectRequest{}, func(w *topics) {
+		names, uids := w.clocked("stuck", 205, "0 0 * * *")
+		w.clocked("good", 2, "1 0 * * *")
+		testkit.Break(w.T, w.URL, "schedules", "NEW.name IN ("+names+")")
+		testkit.Break(w.T, w.URL, "automation_clocks", "NEW.automation_uid IN ("+uids+")")
+		later := penstock.Now().Add(25 * time.Hour)
+		schedules := w.Schedules.FireDue(w.T.Context(), later)
+		if clocks := w.Schedules.FireClocks(w.T.Context(), later); schedules == nil || clocks == nil {
+			w.T.Errorf("no error says what is stuck: %v, %v", schedules, clocks)
+		}
+		if got, want := w.started(), []string{"good 0", "good 0", "good 1", "good 1"}; !slices.Equal(got, want) {
+			w.T.Errorf("these have started: %q, want %q", got, want)
+		}
+	})
+}
+
+// The same for events that wait.
+func TestASubjectThatIsStuckKeepsNoOtherFromItsTurn(t *testing.T) {
+	withSubjects(t, factory.SubjectRequest{}, func(w *topics) {
+		const stuck = 205
+		for pr := range stuck + 2 {
+			w.event(pr, 1)
+		}
+		for range stuck + 2 {
+			l := w.Claim().Lease
+			w.Moves(l, penstock.StatePending, penstock.StateInProgress)
+			w.Finish(l, penstock.Result{State: penstock.StateSucceeded})
+		}
+		var last []string
+		for pr := range stuck + 2 {
+			last = append(last, w.event(pr, 2))
+		}
+		testkit.Break(w.T, w.URL, "subjects", "NOT (NEW.subject IN ('acme/shop#205', 'acme/shop#206'))")
+		if err := w.Subjects.GiveDue(w.T.Context(), penstock.Now().Add(time.Hour)); err == nil {
+			w.T.Error("no error says what is stuck")
+		}
+		w.wantFates(last[stuck-1:], penstock.FateWaiting, penstock.FateContinued, penstock.FateContinued)
+	})
+}
+
+// A run whose end cannot be written keeps no other waiting.
+func TestARunThatCannotEndKeepsNoOtherFromItsEnd(t *testing.T) {
+	withSubjects(t, factory.SubjectRequest{}, func(w *topics) {
+		stuck := w.Create(penstock.RunRequest{Prompt: "stuck"}).ID
+		good := w.Create(penstock.RunRequest{Prompt: "good"}).ID
+		lost := []penstock.Lease{w.Claim().Lease, w.Claim().Lease}
+		overdue := w.Create(penstock.RunRequest{Prompt: "stuck"}).ID
+		late := w.Create(penstock.RunRequest{Prompt: "good"}).ID
+		testkit.Break(w.T, w.URL, "runs", "NEW.id IN ('"+stuck+"', '"+overdue+"')")
+		for _, l := range lost {
+			testkit.Exec(w.T, w.URL, "UPDATE queue SET lease_until = 1, worker_id = 'gone' WHERE run_id = '"+l.RunID+"'")
+		}
+		if err := w.Executions.EndLostLeases(w.T.Context()); err == nil {
+			w.T.Error("no error says what is stuck")
+		}
+		w.MustBe(good, penstock.StateQueued)
+		w.MustBe(stuck, penstock.StateClaimed)
+		testkit.Exec(w.T, w.URL, "UPDATE queue SET enqueued_at = 1 WHERE run_id IN ('"+overdue+"', '"+late+"')")
+		if err := w.Executions.EndOverdue(w.T.Context()); err == nil {
+			w.T.Error("no error says what is stuck")
+		}
+		w.MustBe(late, penstock.StateError)
+	})
+}

@@ -90,9 +90,8 @@ guards: ## remove each guard of testdata/guards.yaml in a copy of the tree, and 
 
 .PHONY: simulate
 simulate: ## let a year pass with schedules, events, faults and wrong clocks; prints the seed; DAYS, SOURCES, WORLDS, SEED
-	@TMPDIR='$(or $(wildcard /dev/shm),/tmp)' PENSTOCK_TEST_SEED='$(or $(SEED),$(shell date +%s))' PENSTOCK_TEST_DAYS='$(or $(DAYS),365)' \
-		PENSTOCK_TEST_SOURCES='$(or $(SOURCES),500)' PENSTOCK_TEST_WORLDS='$(or $(WORLDS),2)' \
-		go test -count=1 -timeout 4h -run '^TestALongTime$$' -v ./internal/control
+	@PENSTOCK_TEST_DAYS='$(or $(DAYS),365)' PENSTOCK_TEST_SOURCES='$(or $(SOURCES),500)' \
+		scripts/simulate '$(or $(WORLDS),2)' '$(or $(SEED),$(shell date +%s))'
 
 .PHONY: docker-test
 docker-test: ## test the sandbox docker in full, with a Docker daemon that the tests start; needs root

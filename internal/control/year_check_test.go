@@ -1,9 +1,11 @@
 package control_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -43,6 +45,7 @@ func (y *year) check() {
 	y.checkStarts()
 	y.checkEvents()
 	y.checkMessages()
+	y.checkPlans()
 	for id, deadline := range y.stalls {
 		y.T.Errorf("run %s stalled at %s, and nobody was told", id, deadline)
 	}
@@ -68,6 +71,51 @@ func (y *year) checkStarts() {
 	}
 	if len(started) > 0 {
 		y.T.Errorf("times have started runs that are not there: %v", started)
+	}
+}
+
+// checkPlans fails if a statement reads all rows of a table that grows with each run or event.
+func (y *year) checkPlans() {
+	r := y.servers[0].rules
+	for _, do := range []func(context.Context) error{
+		r.Schedules.ClearOccurrences, r.Endpoints.ClearOld, r.Deliveries.ClearLogs,
+		r.Deliveries.ClearCounts, r.Upkeep.RemoveOldRuns, r.Executions.SettleAbandoned, r.Executions.EndOverdue,
+		r.Executions.ResumeFunded,
+	} {
+		if err := do(y.T.Context()); err != nil {
+			y.T.Error(err)
+		}
+	}
+	if _, err := y.Deps.Store.Subjects.Clear(y.T.Context(), 1, 1); err != nil { // nothing is so old
+		y.T.Error(err)
+	}
+	partial := map[string]bool{}
+	for _, row := range y.rows("SELECT name FROM sqlite_master WHERE type = 'index' AND sql LIKE '%WHERE%'") {
+		partial[row[0]] = true
+	}
+	grows := regexp.MustCompile(`\b(runs|events|occurrences|subjects|subject_events|deliveries|followups|calls|` +
+		`endpoint_messages|payloads)(?: AS)? (\w+)`)
+	scan := regexp.MustCompile(`^(?:SCAN (\w+)(?: USING (?:COVERING )?INDEX (\w+))?` +
+		`|SEARCH (\w+) USING (?:COVERING )?INDEX sqlite_autoindex_\w+ \(\w+>\?\))`)
+	argument := regexp.MustCompile(`\$\d+|\?`)
+	read := 0
+	for _, text := range y.Deps.Store.Statements() {
+		if strings.HasPrefix(text, "BEGIN") || strings.HasPrefix(text, "COMMIT") || strings.HasPrefix(text, "ROLLBACK") {
+			continue
+		}
+		of := map[string]bool{}
+		for _, m := range grows.FindAllStringSubmatch(text, -1) {
+			of[m[1]], of[m[2]] = true, true
+		}
+		read++
+		for _, row := range y.rows("EXPLAIN QUERY PLAN " + argument.ReplaceAllString(text, "''")) {
+			if m := scan.FindStringSubmatch(row[3]); m != nil && of[m[1]+m[3]] && !partial[m[2]] {
+				y.T.Errorf("%s: %s", row[3], text)
+			}
+		}
+	}
+	if read < 50 {
+		y.T.Errorf("%d statements are known", read)
 	}
 }
 

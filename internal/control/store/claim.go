@@ -734,7 +734,11 @@ func (su SubjectsTx) Start(
 // starts after one in their order, longest due first.
 func (su Subjects) Due(ctx context.Context, now penstock.Time, after SubjectRow, limit int) ([]SubjectRow, error) {
 	return readSubjects(ctx, su.s, `LEFT JOIN runs r ON r.id = s.run_id
-		WHERE (
+		WHERE s.uid IN (
+			SELECT uid FROM subjects WHERE closing = 1
+			UNION ALL
+			SELECT uid FROM subjects WHERE due_at > 0
+		) AND (
 			s.closing = 1 OR s.due_at > 0 AND (
 				s.due_at <= $1 AND (r.id IS NULL OR r.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') OR `+idle+`)
 				OR s.interrupt = 1 AND r.state = 'INPROGRESS'
@@ -763,7 +767,7 @@ func (su SubjectsTx) EventsOf(ctx context.Context, runID, followupID string) ([]
 		FROM subject_events e
 		LEFT JOIN deliveries d ON d.id = e.delivery_id
 		LEFT JOIN payloads p ON p.delivery_id = e.delivery_id
-		WHERE e.run_id = $1 AND e.followup_id = $2
+		WHERE e.run_id = $1 AND e.run_id <> '' AND e.followup_id = $2
 		ORDER BY e.uid`, runID, followupID)
 	return collect(su.tx.s, rows, err, "events of a run", func(f *EventFile) []any {
 		return []any{&f.DeliveryID, &f.At, &f.Size}
@@ -773,7 +777,9 @@ func (su SubjectsTx) EventsOf(ctx context.Context, runID, followupID string) ([]
 // CallsOf lists the calls that a run receives with its first prompt besides the one that started it, oldest
 // first.
 func (su SubjectsTx) CallsOf(ctx context.Context, runID string) ([]SubjectEventRow, error) {
-	return readSubjectEvents(ctx, su.tx, "e.run_id = $1 AND e.followup_id = '' AND e.call <> '' ORDER BY e.uid", runID)
+	return readSubjectEvents(
+		ctx, su.tx, "e.run_id = $1 AND e.run_id <> '' AND e.followup_id = '' AND e.call <> '' ORDER BY e.uid", runID,
+	)
 }
 
 // Receive decides what becomes of a call about a subject, whose claim the run has that it would start. It stores

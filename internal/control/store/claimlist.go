@@ -112,7 +112,9 @@ func (su Subjects) Clear(ctx context.Context, before penstock.Time, limit int) (
 	err = su.s.Write(ctx, func(tx *Tx) error {
 		rows, err := tx.query(ctx, `SELECT s.uid
 			FROM subjects s
-			WHERE s.updated_at < $1 AND s.due_at = 0 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.subject_uid = s.uid)
+			WHERE s.updated_at < $1 AND s.due_at = 0 AND NOT EXISTS (
+				SELECT 1 FROM runs r WHERE r.subject_uid <> '' AND r.subject_uid = s.uid
+			)
 			ORDER BY s.updated_at
 			LIMIT $2`, int64(before), limit)
 		old, err := collect(su.s, rows, err, "old subjects", func(v *string) []any { return []any{v} })

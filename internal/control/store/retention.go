@@ -120,7 +120,7 @@ func (rs RunsTx) forgetDeliveries(ctx context.Context, run RunRow) error {
 	if run.SubjectUID == "" {
 		return rs.forgetDelivery(ctx, run, run.DeliveryID, run.CreatedAt)
 	}
-	events, err := readSubjectEvents(ctx, rs.tx, "e.run_id = $1 ORDER BY e.delivery_id", run.ID)
+	events, err := readSubjectEvents(ctx, rs.tx, "e.run_id = $1 AND e.run_id <> '' ORDER BY e.delivery_id", run.ID)
 	if err != nil {
 		return err
 	}

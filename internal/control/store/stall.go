@@ -45,7 +45,7 @@ func (e Executions) Quiet(ctx context.Context, t penstock.Time, after string, li
 		JOIN runs r ON r.id = q.run_id
 		LEFT JOIN environments env ON env.uid = r.environment_id
 		WHERE q.token <> '' AND q.lease_until >= `+e.s.d.now+`
-			AND r.id > $1 AND r.progress_at < $2 AND q.back_at < $2
+			AND q.run_id > $1 AND r.progress_at < $2 AND q.back_at < $2
 			AND `+working+`
 			AND NOT EXISTS (
 				SELECT 1
@@ -54,7 +54,7 @@ func (e Executions) Quiet(ctx context.Context, t penstock.Time, after string, li
 				WHERE a.ancestor = r.id AND b.stalled = ''
 					AND b.state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
 			)
-		ORDER BY r.id
+		ORDER BY q.run_id
 		LIMIT $3`, after, int64(t), limit)
 	if err != nil {
 		return nil, e.s.d.mapError(fmt.Errorf("look for stalled runs: %w", err))

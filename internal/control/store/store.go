@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -341,6 +342,27 @@ func newStatements() *statements {
 
 type preparer interface {
 	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
+}
+
+// Statements lists the texts of the statements that are kept prepared: on PostgreSQL, none.
+func (s *Store) Statements() []string {
+	var texts []string
+	for _, k := range []*statements{s.stmts, s.writer.kept()} {
+		if k != nil {
+			k.mu.Lock()
+			texts = slices.AppendSeq(texts, maps.Keys(k.m))
+			k.mu.Unlock()
+		}
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+func (w *writer) kept() *statements {
+	if w == nil {
+		return nil
+	}
+	return w.stmts
 }
 
 // prepared returns nil if the text should run unprepared.

@@ -106,7 +106,7 @@ type DeliveryMatch struct {
 	Fate       Fate   `json:"fate,omitempty"` // stored if the automation was paused
 	FateReason string `json:"fate_reason,omitempty"`
 	// FailedAt is the JSON pointer of the first key of the filter that failed, "" if the whole body
-	// failed, or factory.FailedAtAutomation. It is nil if the delivery started a run.
+	// failed, or [FailedAtAutomation]. It is nil if the delivery started a run.
 	FailedAt *string `json:"failed_at,omitzero"`
 	Reason   string  `json:"reason,omitempty"` // the same in words: one sentence
 	// Check, Operator, Actual and Expected are the data of Reason: see trigger.Explanation. Rows of
@@ -118,6 +118,9 @@ type DeliveryMatch struct {
 	// Words are stored instead of Reason, if Operator is set. [DeliveryMatch.Explain] replaces them.
 	Words *MismatchWords `json:"words,omitempty"`
 }
+
+// FailedAtAutomation is the FailedAt of a broken automation.
+const FailedAtAutomation = "automation"
 
 // OperatorEvent is the operator of a match whose automation waits for other events.
 const OperatorEvent = "event"

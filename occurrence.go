@@ -1,12 +1,15 @@
 package penstock
 
-// Occurrence is one event that was due to start work, and what became of it. A time of a schedule has one
-// for each run that it could start.
+// Occurrence is one event that was due to start work, and what became of it. An event has one for each
+// automation that it concerns, and a time of a schedule has one for each run that it could start.
 type Occurrence struct {
 	UID           string         `json:"occurrence_uid"`
 	Kind          OccurrenceKind `json:"kind"`
 	AutomationUID string         `json:"automation_uid,omitempty"`
 	ScheduleID    string         `json:"schedule_id,omitempty"`
+	WebhookUID    string         `json:"webhook_uid,omitempty"`
+	DeliveryID    string         `json:"delivery_id,omitempty"`
+	Subject       string         `json:"subject,omitempty"`
 	DueAt         Time           `json:"due_at"`
 	DecidedAt     Time           `json:"decided_at,omitzero"` // absent while it waits
 	Fate          Fate           `json:"fate"`
@@ -34,6 +37,11 @@ const (
 	OccurrenceDispatch OccurrenceKind = "dispatch" // of work to a factory
 )
 
+// OccurrenceKinds lists the kinds.
+func OccurrenceKinds() []OccurrenceKind {
+	return []OccurrenceKind{OccurrenceTick, OccurrenceDelivery, OccurrenceCall, OccurrenceDispatch}
+}
+
 // Fate is what became of an occurrence. It waits first, or has its final fate at once. A final fate
 // never changes.
 type Fate string
@@ -45,6 +53,9 @@ const (
 	FateContinued  Fate = "continued"   // a follow-up gave it to a run
 	FateMerged     Fate = "merged_into" // joined the run that another one started
 	FateSuperseded Fate = "superseded"  // a later one replaced it before it started anything
+	FateNoMatch    Fate = "no_match"    // the automation waits for something else
+	FateDuplicate  Fate = "duplicate"   // the same delivery had come before
+	FateRejected   Fate = "rejected"    // the webhook did not accept it
 	FateSkipped    Fate = "skipped"     // a run was still live, or nothing may start
 	FateMissed     Fate = "missed"      // no server was there in time
 	FateFailed     Fate = "failed"      // no run could be made
@@ -52,7 +63,10 @@ const (
 
 // Fates lists the fates.
 func Fates() []Fate {
-	return []Fate{FateWaiting, FateStarted, FateContinued, FateMerged, FateSuperseded, FateSkipped, FateMissed, FateFailed}
+	return []Fate{
+		FateWaiting, FateStarted, FateContinued, FateMerged, FateSuperseded, FateNoMatch, FateDuplicate, FateRejected,
+		FateSkipped, FateMissed, FateFailed,
+	}
 }
 
 // CatchUp is what a schedule does about times that passed while no server ran.

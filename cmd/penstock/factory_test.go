@@ -64,6 +64,9 @@ func TestAutomations(t *testing.T) {
 		want(t, 0, "fix-builds", "9007199254740993", "Europe/Berlin", "next run")
 	deliver(t, 202, url.IngressURL, `{"id": 9007199254740992}`, "Authorization", "Bearer "+url.Secret)
 	deliver(t, 202, url.IngressURL, `{"id": 9007199254740993}`, "Authorization", "Bearer "+url.Secret)
+	call(t, env, "occurrences", "--webhook", url.UID, "--kind", "delivery", "--fate", "no_match").want(
+		t, 0, "SUBJECT", "`id` is `9007199254740992`; expects `9007199254740993`",
+	)
 	got := call(t, env, "run", "list", "--webhook", url.UID, "-o", "json")
 	got.want(t, 0)
 	var page run.Page

@@ -10,24 +10,27 @@ import (
 type occurrencesCmd struct {
 	connection
 	Schedule   string `placeholder:"ID|NAME" field:"?schedule_id" help:"Only times of this schedule."`
-	Automation string `placeholder:"UID" field:"?automation_uid" help:"Only times of this automation."`
-	Kind       string `enum:",tick" default:"" field:"?kind" help:"Only those of this kind: tick, a time of a schedule or clock."`
-	Fate       string `enum:",waiting,started,continued,merged_into,superseded,skipped,missed,failed" default:"" field:"?fate" help:"Only this fate: waiting, started, continued, merged_into, superseded, skipped, missed or failed."`
+	Automation string `placeholder:"UID" field:"?automation_uid" help:"Only what this automation was to start."`
+	Webhook    string `placeholder:"UID" field:"?webhook_uid" help:"Only deliveries to this webhook."`
+	Kind       string `enum:",tick,delivery,call,dispatch" default:"" field:"?kind" help:"Only this kind: tick (a time of a schedule or clock), delivery, call (a request for a run) or dispatch."`
+	Fate       string `enum:",waiting,started,continued,merged_into,superseded,no_match,duplicate,rejected,skipped,missed,failed" default:"" field:"?fate" help:"Only this fate: waiting, started, continued, merged_into, superseded, no_match, duplicate, rejected, skipped, missed or failed."`
 	Limit      int    `default:"20" help:"Maximum number; 0 lists all."`
 	Cursor     string `field:"?cursor" help:"Cursor of the next page, as the previous page printed it."`
 }
 
 func (cmd *occurrencesCmd) Help() string {
-	return "Lists the times of schedules and of automations with clocks of their own, newest first, with the\n" +
-		"runs that they started, or why they started none."
+	return "Lists the times of schedules and of automations with clocks of their own, deliveries to webhooks,\n" +
+		"requests for runs, and work that was dispatched to factories, newest first, with the runs that they\n" +
+		"started or joined, or why they started none. Deliveries need the scope factories:manage."
 }
 
 var occurrenceNoun = &noun[penstock.Occurrence]{
 	name: "occurrence", path: "occurrences", key: "occurrences",
-	head: []string{"DUE", "FATE", "SCHEDULE", "AUTOMATION", "RUN", "REASON"},
+	head: []string{"DUE", "KIND", "FATE", "SOURCE", "AUTOMATION", "SUBJECT", "RUN", "REASON"},
 	row: func(o penstock.Occurrence) []string {
 		return []string{
-			timestamp(o.DueAt), string(o.Fate), o.ScheduleID, o.AutomationUID, strings.Join(o.RunIDs, " "), o.Reason,
+			timestamp(o.DueAt), string(o.Kind), string(o.Fate), o.ScheduleID + o.DeliveryID, o.AutomationUID, o.Subject,
+			strings.Join(o.RunIDs, " "), o.Reason,
 		}
 	},
 }

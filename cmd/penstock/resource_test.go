@@ -195,6 +195,8 @@ func TestOccurrences(t *testing.T) {
 		})
 		call(t, env, "occurrences", "--fate", "started", "-o", "json").want(t, 0, made.ID, `"run_ids": [`)
 		call(t, env, "occurrences", "--kind", "tick", "--fate", "started").want(t, 0, "AUTOMATION", made.ID)
+		call(t, env, "run", "create", "by hand").want(t, 0)
+		call(t, env, "occurrences", "--kind", "call").want(t, 0, "KIND", "call", "started")
 		call(t, env, "occurrences", "--kind", "tock").want(t, 64, "--kind", "tick")
 		call(t, env, "occurrences", "--fate", "lost").want(t, 64, "--fate", "superseded")
 		call(t, env, "occurrences", "--schedule", "yearly").want(t, 65, "yearly")

@@ -85,7 +85,7 @@ var everyone = store.Viewer{Team: store.DefaultTeam, All: true}
 
 func ledgerOf(t *testing.T, db *store.Store) (rows [][2]string) {
 	t.Helper()
-	for q := (store.OccurrenceQuery{Limit: 100}); ; {
+	for q := (store.OccurrenceQuery{Kind: penstock.OccurrenceTick, Limit: 100}); ; {
 		list, next, err := db.Occurrences.List(t.Context(), everyone, q)
 		if err != nil {
 			t.Fatal(err)

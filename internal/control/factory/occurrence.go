@@ -137,12 +137,19 @@ type OccurrencePage struct {
 	PageInfo    penstock.PageInfo     `json:"page_info"`
 }
 
-// Occurrences returns one page of what was due to start work, newest first.
+// Occurrences returns one page of what was due to start work, newest first. Deliveries need the scope of their log:
+// without it, they are left out, and a query that is only about them is refused.
 func (s *Schedules) Occurrences(
 	ctx context.Context, p penstock.Principal, q store.OccurrenceQuery,
 ) (OccurrencePage, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return OccurrencePage{}, err
+	}
+	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
+		if q.Kind == penstock.OccurrenceDelivery || q.WebhookUID != "" {
+			return OccurrencePage{}, err
+		}
+		q.NoDeliveries = true
 	}
 	list, next, err := s.store.Occurrences.List(ctx, run.ViewerOf(p), q)
 	if access.Require(p, penstock.ScopeFactoriesRead) != nil {

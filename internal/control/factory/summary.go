@@ -12,7 +12,7 @@ import (
 )
 
 // FailedAtAutomation is the FailedAt of a broken automation.
-const FailedAtAutomation = "automation"
+const FailedAtAutomation = penstock.FailedAtAutomation
 
 // eventHeaders are the headers in which senders name an event, and eventMembers the members of the
 // payload. The first one counts.

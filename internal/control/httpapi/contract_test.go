@@ -202,6 +202,7 @@ func (d *driver) operations() []operation {
 		{"POST", agent + "/schedules/" + d.seen["schedule"] + "/pause", nil, write},
 		{"POST", agent + "/schedules/" + d.seen["schedule"] + "/resume", nil, write},
 		{"GET", base + "/occurrences?kind=tick&limit=1", nil, reads},
+		{"GET", base + "/occurrences?limit=500", nil, reads},
 		{"GET", base + "/subjects?limit=1", nil, reads},
 		{"GET", base + "/subjects/" + d.seen["subject"], nil, reads},
 		{"POST", hooks, map[string]any{"name": penstock.NewUID()}, manage},

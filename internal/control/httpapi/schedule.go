@@ -91,8 +91,8 @@ func (h schedules) resume(c *call) error {
 func (h schedules) occurrences(c *call) error {
 	q := c.query()
 	oq := factory.OccurrenceQuery{
-		AutomationUID: q.text("automation_uid"), ScheduleID: q.text("schedule_id"),
-		Kind: oneOf(q, "kind", penstock.OccurrenceTick), Fate: oneOf(q, "fate", penstock.Fates()...),
+		AutomationUID: q.text("automation_uid"), ScheduleID: q.text("schedule_id"), WebhookUID: q.text("webhook_uid"),
+		Kind: oneOf(q, "kind", penstock.OccurrenceKinds()...), Fate: oneOf(q, "fate", penstock.Fates()...),
 		Limit: q.limit(penstock.DefaultLimit), Cursor: q.optional("cursor"),
 	}
 	if q.err != nil {

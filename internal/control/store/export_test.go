@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"github.com/penstock-dev/penstock"
+)
 
 // CreateRuns creates runs like one batch of the group commit.
 func (tx *Tx) CreateRuns(ctx context.Context, runs ...*NewRun) error {
@@ -23,3 +27,29 @@ func (s *Store) LimitLog(long, full int) { s.checkpoints.long, s.checkpoints.ful
 
 // BreakMoves makes each checkpoint fail.
 func (s *Store) BreakMoves() error { return s.checkpoints.db.Close() }
+
+// ExplainLedger returns how SQLite reads the logs of the ledger: of all webhooks, of one, of calls, and of runs.
+func (s *Store) ExplainLedger(ctx context.Context) (plans [][]string, err error) {
+	l := ledger{s: s, v: Viewer{Team: DefaultTeam}, after: position{at: newestPosition}}
+	all, allArgs, _ := l.selectLog(penstock.Outcomes(), ledgerWindow)
+	l.q.WebhookUID = "w"
+	one, oneArgs, _ := l.selectLog(penstock.Outcomes(), ledgerWindow)
+	for _, statement := range []struct {
+		text string
+		args []any
+	}{
+		{all, allArgs},
+		{one, oneArgs},
+		{selectCalls, []any{l.v.Team, newestPosition}},
+		{selectCalled, []any{l.v.Team, "u", 0, newestPosition}},
+	} {
+		rows, err := s.read.QueryContext(ctx, "EXPLAIN QUERY PLAN "+statement.text, statement.args...)
+		var skip any
+		plan, err := collect(s, rows, err, "plan", func(detail *string) []any { return []any{&skip, &skip, &skip, detail} })
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, plan)
+	}
+	return plans, nil
+}

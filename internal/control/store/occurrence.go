@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -57,55 +56,6 @@ const isLive = `r.schedule_id <> '' AND r.parent_id = '' AND r.ended_before = 0
 func readOccurrences(ctx context.Context, q querier, where string, args ...any) ([]OccurrenceRow, error) {
 	rows, err := q.query(ctx, selectOccurrences+where, args...)
 	return collect(q.store(), rows, err, "occurrences", func(r *OccurrenceRow) []any { return occurrenceFields.into(r) })
-}
-
-// OccurrenceQuery chooses occurrences. An empty field chooses all.
-type OccurrenceQuery struct {
-	AutomationUID string
-	ScheduleID    string
-	Kind          penstock.OccurrenceKind
-	Fate          penstock.Fate
-	Cursor        string
-	Limit         int
-}
-
-// List returns one page of the occurrences that the viewer may see, newest first, and the cursor of
-// the next one, or "".
-func (os Occurrences) List(
-	ctx context.Context, v Viewer, q OccurrenceQuery,
-) (list []penstock.Occurrence, next string, err error) {
-	var w where
-	w.add("o.team = ?", v.Team)
-	if !v.All {
-		w.add("(o.owner = '' OR o.owner = ?)", v.UID)
-	}
-	for _, f := range []struct{ column, value string }{
-		{"o.schedule_id", q.ScheduleID},
-		{"o.automation_uid", q.AutomationUID},
-		{"o.kind", string(q.Kind)},
-		{"o.fate", string(q.Fate)},
-	} {
-		if f.value != "" {
-			w.add(f.column+" = ?", f.value)
-		}
-	}
-	after, limit := q.Cursor, cmp.Or(q.Limit, penstock.DefaultLimit)
-	q.Cursor, q.Limit = "", 0
-	rows, next, err := pageByUID(
-		w, "o.uid", fingerprintOf(q, v), after, limit,
-		func(where string, args ...any) ([]OccurrenceRow, error) {
-			return readOccurrences(ctx, os.s, where, args...)
-		},
-		func(r OccurrenceRow) string { return r.UID },
-	)
-	if err != nil {
-		return nil, "", err
-	}
-	list = []penstock.Occurrence{}
-	for _, r := range rows {
-		list = append(list, r.Occurrence)
-	}
-	return list, next, nil
 }
 
 // Waiting returns what waits longest of each source without a live run: the occurrences of one moment.

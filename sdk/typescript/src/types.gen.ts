@@ -1963,12 +1963,18 @@ export type Overlap = Open<'allow' | 'queue' | 'skip' | 'replace'>;
 export interface Occurrence {
   /** Unique id. */
   occurrence_uid: string;
-  /** What it was: `tick` is a time of a schedule, or of an automation with a clock of its own. */
-  kind: 'tick';
+  /** What it was. */
+  kind: OccurrenceKind;
   /** The schedule whose time it was. */
   schedule_id?: string;
-  /** The automation that it was to start. Absent for the schedule's own run. */
+  /** The automation that it was to start. Absent for the own run of a schedule, and for a delivery that was rejected or a duplicate. */
   automation_uid?: string;
+  /** The webhook of the delivery. */
+  webhook_uid?: string;
+  /** The delivery. */
+  delivery_id?: string;
+  /** What it was about, such as `acme/shop#7`. */
+  subject?: string;
   /** When it was due. For missed times, the last of them. */
   due_at: Timestamp;
   /** When it got its fate. Absent while it waits. */
@@ -1982,13 +1988,22 @@ export interface Occurrence {
 }
 
 /**
+ * What an occurrence was. `tick`: a time of a schedule, or of an automation with a clock of its own. `delivery`: to
+ * a webhook. `call`: a request for a run, also of an automation by hand. `dispatch`: work for a factory; without a
+ * subject, it is known by the metadata `ticket_source` and `ticket_id` of its run, so that a request for a run of
+ * an agent with both counts as one.
+ */
+export type OccurrenceKind = Open<'tick' | 'delivery' | 'call' | 'dispatch'>;
+
+/**
  * What became of an occurrence. `waiting` is followed by one of the others, which never change. `continued`: a
  * follow-up gave it to a run. `merged_into`: it joined a run that another one started. `superseded`: a later one replaced it before it
- * started anything. `skipped`: a run was live, too many times waited, a budget refused the run, or the schedule or
+ * started anything. `no_match`: the automation waits for something else. `duplicate`: the same delivery had come
+ * before. `rejected`: the webhook did not accept the delivery. `skipped`: a run was live, too many times waited, a budget refused the run, or the schedule or
  * automation was changed, paused or deleted. `missed`: no server was there in time. `failed`: no run could be
  * made.
  */
-export type Fate = Open<'waiting' | 'started' | 'continued' | 'merged_into' | 'superseded' | 'skipped' | 'missed' | 'failed'>;
+export type Fate = Open<'waiting' | 'started' | 'continued' | 'merged_into' | 'superseded' | 'no_match' | 'duplicate' | 'rejected' | 'skipped' | 'missed' | 'failed'>;
 
 /** Times of a schedule that passed while no server was there. */
 export interface MissedTicks {
@@ -4270,10 +4285,12 @@ export interface ListOccurrencesQuery {
   cursor?: string | undefined;
   /** Only times of this schedule. */
   schedule_id?: string | undefined;
-  /** Only times of this automation. */
+  /** Only what this automation was to start. */
   automation_uid?: string | undefined;
+  /** Only deliveries to this webhook. */
+  webhook_uid?: string | undefined;
   /** Only this kind. */
-  kind?: 'tick' | undefined;
+  kind?: Known<OccurrenceKind> | undefined;
   /** Only this fate. */
   fate?: Known<Fate> | undefined;
 }

@@ -508,9 +508,19 @@ class AsyncOccurrences(AsyncResource):
         """List occurrences.
 
         Lists what was due to start work, and what became of it, newest first: the times of
-        schedules and of automations with clocks of their own. What deliveries became is in the
-        logs of webhooks. Occurrences are kept as long as deliveries, and the newest 50 of a
-        schedule or automation as long as it exists.
+        schedules and of automations with clocks of their own, deliveries to webhooks, requests
+        for runs, and work that was dispatched to factories. An event has one occurrence for
+        each automation that it concerns.
+
+        Deliveries are those in the logs of webhooks. They need `factories:manage`: without it,
+        they are left out, and `kind=delivery` and `webhook_uid` return 403. With `webhook_uid`,
+        they come in the order of that log. What became of a delivery about a subject is listed
+        as long as the subject is kept.
+
+        Times are kept as long as deliveries, and the newest 50 of a schedule or automation as
+        long as it exists. Requests and dispatches are kept as long as their subject, or,
+        without one, their run. A page looks at no more than 1,000 entries of each log, so with
+        a filter it may have few items, or none, and a next page.
         """
         return self._pages(operations.list_occurrences, arguments)
 

@@ -478,6 +478,7 @@ list_occurrences: PageOperation[types.Occurrence] = PageOperation(
         "cursor",
         "schedule_id",
         "automation_uid",
+        "webhook_uid",
         "kind",
         "fate",
     ),

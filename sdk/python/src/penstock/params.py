@@ -92,6 +92,7 @@ __all__ = [
     "Network",
     "NetworkCredential",
     "NetworkRule",
+    "OccurrenceKind",
     "OnHollow",
     "Overlap",
     "PrepareAttachment",
@@ -1072,15 +1073,33 @@ automation, or of the schedule itself, is QUEUED instead. A run that somebody co
 its end does not count. At most 100 times wait in a queue.
 """
 
+OccurrenceKind: TypeAlias = Literal["tick", "delivery", "call", "dispatch"]
+"""What an occurrence was. `tick`: a time of a schedule, or of an automation with a clock of its
+own. `delivery`: to a webhook. `call`: a request for a run, also of an automation by hand.
+`dispatch`: work for a factory; without a subject, it is known by the metadata `ticket_source`
+and `ticket_id` of its run, so that a request for a run of an agent with both counts as one.
+"""
+
 Fate: TypeAlias = Literal[
-    "waiting", "started", "continued", "merged_into", "superseded", "skipped", "missed", "failed"
+    "waiting",
+    "started",
+    "continued",
+    "merged_into",
+    "superseded",
+    "no_match",
+    "duplicate",
+    "rejected",
+    "skipped",
+    "missed",
+    "failed",
 ]
 """What became of an occurrence. `waiting` is followed by one of the others, which never change.
 `continued`: a follow-up gave it to a run. `merged_into`: it joined a run that another one
-started. `superseded`: a later one replaced it before it started anything. `skipped`: a run was
-live, too many times waited, a budget refused the run, or the schedule or automation was
-changed, paused or deleted. `missed`: no server was there in time. `failed`: no run could be
-made.
+started. `superseded`: a later one replaced it before it started anything. `no_match`: the
+automation waits for something else. `duplicate`: the same delivery had come before. `rejected`:
+the webhook did not accept the delivery. `skipped`: a run was live, too many times waited, a
+budget refused the run, or the schedule or automation was changed, paused or deleted. `missed`:
+no server was there in time. `failed`: no run could be made.
 """
 
 KeyScope: TypeAlias = Literal[
@@ -2267,9 +2286,12 @@ class ListOccurrencesParams(Options, total=False):
     """Only times of this schedule."""
 
     automation_uid: str
-    """Only times of this automation."""
+    """Only what this automation was to start."""
 
-    kind: Literal["tick"]
+    webhook_uid: str
+    """Only deliveries to this webhook."""
+
+    kind: OccurrenceKind
     """Only this kind."""
 
     fate: Fate

@@ -173,6 +173,7 @@ __all__ = [
     "NetworkRule",
     "NullableTimestamp",
     "Occurrence",
+    "OccurrenceKind",
     "OnHollow",
     "Outcome",
     "Overlap",
@@ -2876,14 +2877,25 @@ class Occurrence(Model):
     occurrence_uid: str
     """Unique id."""
 
-    kind: Literal["tick"] | str
-    """What it was: `tick` is a time of a schedule, or of an automation with a clock of its own."""
+    kind: OccurrenceKind
+    """What it was."""
 
     schedule_id: str | None = None
     """The schedule whose time it was."""
 
     automation_uid: str | None = None
-    """The automation that it was to start. Absent for the schedule's own run."""
+    """The automation that it was to start. Absent for the own run of a schedule, and for a
+    delivery that was rejected or a duplicate.
+    """
+
+    webhook_uid: str | None = None
+    """The webhook of the delivery."""
+
+    delivery_id: str | None = None
+    """The delivery."""
+
+    subject: str | None = None
+    """What it was about, such as `acme/shop#7`."""
 
     due_at: Timestamp
     """When it was due. For missed times, the last of them."""
@@ -2895,9 +2907,10 @@ class Occurrence(Model):
     """What became of an occurrence. `waiting` is followed by one of the others, which never
     change. `continued`: a follow-up gave it to a run. `merged_into`: it joined a run that
     another one started. `superseded`: a later one replaced it before it started anything.
-    `skipped`: a run was live, too many times waited, a budget refused the run, or the schedule
-    or automation was changed, paused or deleted. `missed`: no server was there in time.
-    `failed`: no run could be made.
+    `no_match`: the automation waits for something else. `duplicate`: the same delivery had come
+    before. `rejected`: the webhook did not accept the delivery. `skipped`: a run was live, too
+    many times waited, a budget refused the run, or the schedule or automation was changed,
+    paused or deleted. `missed`: no server was there in time. `failed`: no run could be made.
     """
 
     reason: str | None = None
@@ -2910,6 +2923,13 @@ class Occurrence(Model):
     """The runs that it started or joined. If a budget refused its run, that one."""
 
 
+OccurrenceKind: TypeAlias = Literal["tick", "delivery", "call", "dispatch"] | str
+"""What an occurrence was. `tick`: a time of a schedule, or of an automation with a clock of its
+own. `delivery`: to a webhook. `call`: a request for a run, also of an automation by hand.
+`dispatch`: work for a factory; without a subject, it is known by the metadata `ticket_source`
+and `ticket_id` of its run, so that a request for a run of an agent with both counts as one.
+"""
+
 Fate: TypeAlias = (
     Literal[
         "waiting",
@@ -2917,6 +2937,9 @@ Fate: TypeAlias = (
         "continued",
         "merged_into",
         "superseded",
+        "no_match",
+        "duplicate",
+        "rejected",
         "skipped",
         "missed",
         "failed",
@@ -2925,10 +2948,11 @@ Fate: TypeAlias = (
 )
 """What became of an occurrence. `waiting` is followed by one of the others, which never change.
 `continued`: a follow-up gave it to a run. `merged_into`: it joined a run that another one
-started. `superseded`: a later one replaced it before it started anything. `skipped`: a run was
-live, too many times waited, a budget refused the run, or the schedule or automation was
-changed, paused or deleted. `missed`: no server was there in time. `failed`: no run could be
-made.
+started. `superseded`: a later one replaced it before it started anything. `no_match`: the
+automation waits for something else. `duplicate`: the same delivery had come before. `rejected`:
+the webhook did not accept the delivery. `skipped`: a run was live, too many times waited, a
+budget refused the run, or the schedule or automation was changed, paused or deleted. `missed`:
+no server was there in time. `failed`: no run could be made.
 """
 
 

@@ -381,17 +381,21 @@ func TestThePagesOfALongLogMissNothing(t *testing.T) {
 		}
 		w.fire(first)
 		rejected()
-		var rows []string
+		w.Create(about("a", ""))
+		var rows, calls []string
 		for range 2500 {
+			calls = append(calls, "('"+penstock.NewID()+"', 'gone', '"+penstock.NewID()+"', 1, 1, 'started', '', '', '', '', 'call')")
 			rows = append(rows, fmt.Sprintf(
 				"((SELECT number FROM webhooks), 0, '%s', %d, 1, 202, '')", penstock.NewID(), penstock.Now(),
 			))
 		}
 		w.exec("INSERT INTO deliveries (webhook, outcome, id, received_at, size, http_status, client_ip) VALUES " +
 			strings.Join(rows, ", "))
+		w.exec("INSERT INTO subject_events (uid, subject_uid, delivery_id, due_at, decided_at, fate, reason, run_id, " +
+			"followup_id, paid_by, kind) VALUES " + strings.Join(calls, ", "))
 		w.fire(first.Add(time.Hour))
 		rejected()
-		for fate, want := range map[penstock.Fate]int{penstock.FateStarted: 2, penstock.FateRejected: 2} {
+		for fate, want := range map[penstock.Fate]int{penstock.FateStarted: 3, penstock.FateRejected: 2} {
 			for _, q := range []store.OccurrenceQuery{{}, {Limit: 1}, {WebhookUID: w.webhook.UID}} {
 				if q.Fate = fate; q.WebhookUID != "" && fate == penstock.FateStarted {
 					want = 0
@@ -401,8 +405,11 @@ func TestThePagesOfALongLogMissNothing(t *testing.T) {
 				}
 			}
 		}
-		if got := w.pages(w.Admin, store.OccurrenceQuery{Limit: 500}); len(got) != 2504 {
-			t.Errorf("got %d occurrences, want 2504", len(got))
+		if got := w.pages(w.Admin, store.OccurrenceQuery{Kind: penstock.OccurrenceCall}); len(got) != 1 {
+			t.Errorf("got %d calls, want 1", len(got))
+		}
+		if got := w.pages(w.Admin, store.OccurrenceQuery{Limit: 500}); len(got) != 2505 {
+			t.Errorf("got %d occurrences, want 2505", len(got))
 		}
 	})
 }

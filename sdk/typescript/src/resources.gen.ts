@@ -1593,11 +1593,9 @@ export class OccurrencesResource extends Resource {
    * with clocks of their own, deliveries to webhooks, requests for runs, and work that was dispatched to factories.
    * An event has one occurrence for each automation that it concerns.
    *
-   *
    * Deliveries are those in the logs of webhooks. They need `factories:manage`: without it, they are left out, and
    * `kind=delivery` and `webhook_uid` return 403. With `webhook_uid`, they come in the order of that log. What
    * became of a delivery about a subject is listed as long as the subject is kept.
-   *
    *
    * Times are kept as long as deliveries, and the newest 50 of a schedule or automation as long as it exists.
    * Requests and dispatches are kept as long as their subject, or, without one, their run. A page looks at no more

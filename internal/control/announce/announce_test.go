@@ -492,7 +492,7 @@ func TestRetryAfterHoldsEveryMessageOfTheEndpoint(t *testing.T) {
 	})
 }
 
-// Hanging receivers, and ones that send without end, cost the others nothing.
+// Receivers that never answer, never end their answer or never take the connection cost 95 others nothing.
 func TestASlowReceiverDelaysNobody(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		release := make(chan struct{})
@@ -503,15 +503,31 @@ func TestASlowReceiverDelaysNobody(t *testing.T) {
 			case <-req.Context().Done():
 			}
 		}
-		var slow []penstock.EventEndpoint
-		for range 5 {
-			slow = append(slow, w.endpoint(newReceiver(w.T, hang).url, penstock.EventRunCreated))
+		begin := func(rw http.ResponseWriter, req *http.Request) {
+			rw.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(rw).Flush()
+			hang(rw, req)
 		}
+		deaf, err := (&net.ListenConfig{}).Listen(w.T.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		defer deaf.Close()
+		var slow []penstock.EventEndpoint
+		for _, url := range []string{
+			newReceiver(w.T, hang).url, newReceiver(w.T, hang).url, newReceiver(w.T, begin).url, newReceiver(w.T, begin).url,
+			"http://" + deaf.Addr().String(),
+		} {
+			slow = append(slow, w.endpoint(url, penstock.EventRunCreated))
+		}
+		const others = 95 // a team has 100 at most
 		quick := newReceiver(w.T, nil)
-		w.endpoint(quick.url, penstock.EventRunCreated)
-		for n := range 20 {
+		for range others {
+			w.endpoint(quick.url, penstock.EventRunCreated)
+		}
+		for n := range 3 {
 			w.Create(penstock.RunRequest{Prompt: "p"})
-			quick.waitFor(n + 1)
+			quick.waitFor((n + 1) * others)
 		}
 		for _, e := range slow {
 			if n := len(w.attempts(e.UID)); n != 0 {

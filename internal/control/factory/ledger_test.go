@@ -384,7 +384,9 @@ func TestThePagesOfALongLogMissNothing(t *testing.T) {
 		w.Create(about("a", ""))
 		var rows, calls []string
 		for range 2500 {
-			calls = append(calls, "('"+penstock.NewID()+"', 'gone', '"+penstock.NewID()+"', 1, 1, 'started', '', '', '', '', 'call')")
+			calls = append(calls, fmt.Sprintf(
+				"('%s', 'gone', '%s', 1, 1, 'started', '', '', '', '', 'call')", penstock.NewID(), penstock.NewID(),
+			))
 			rows = append(rows, fmt.Sprintf(
 				"((SELECT number FROM webhooks), 0, '%s', %d, 1, 202, '')", penstock.NewID(), penstock.Now(),
 			))

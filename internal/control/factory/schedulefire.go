@@ -142,11 +142,10 @@ func (s *Schedules) PlanAgain(ctx context.Context, now penstock.Time) error {
 	failed := share.Sweep(fireBatch, func(after store.ScheduleRow) ([]store.ScheduleRow, error) {
 		return s.store.Schedules.Enabled(ctx, after.ID, fireBatch)
 	}, func(r store.ScheduleRow) error {
-		c, unreadable := timesOf(r)
-		if unreadable != nil || r.NextAt <= c.next(now.Add(clockAhead)) {
-			return nil
+		if c, err := timesOf(r); err == nil && r.NextAt > c.next(now.Add(clockAhead)) {
+			return s.store.Schedules.Replan(ctx, r, c.next(now))
 		}
-		return s.store.Schedules.Replan(ctx, r, c.next(now))
+		return nil
 	})
 	return errors.Join(failed, s.planClocks(ctx, now))
 }

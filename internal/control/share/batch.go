@@ -3,6 +3,7 @@ package share
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -36,24 +37,35 @@ func Pause(ctx context.Context, d time.Duration) error {
 
 // Sweep does something with every row of a list, which it reads a page at a time. rows returns those that follow
 // a row, the zero value first, and at most size of them. A row that fails keeps no other from its turn: Sweep
-// returns the errors together.
+// returns the first errors together, and how many more there were.
 func Sweep[T any](size int, rows func(after T) ([]T, error), do func(T) error) error {
 	var after T
-	var failed error
+	var failed []error
+	more := 0
 	for {
 		page, err := rows(after)
-		if err != nil {
-			return errors.Join(failed, err)
-		}
 		for _, row := range page {
-			failed = errors.Join(failed, do(row))
 			after = row
+			switch err := do(row); {
+			case err == nil:
+			case len(failed) < shownErrors:
+				failed = append(failed, err)
+			default:
+				more++
+			}
 		}
-		if len(page) < size {
-			return failed
+		if err == nil && len(page) == size {
+			continue
 		}
+		if more > 0 {
+			failed = append(failed, fmt.Errorf("%d more errors", more))
+		}
+		return errors.Join(append(failed, err)...)
 	}
 }
+
+// shownErrors bounds the errors of a [Sweep], which are logged at each pass.
+const shownErrors = 10
 
 // Drain calls a function until it handles less than the limit.
 func Drain(limit int, some func(limit int) (int, error)) error {

@@ -158,7 +158,10 @@ export const subjectQuery = (uid: string) =>
 
 /** The last times of a schedule, or of an automation with clocks of its own, newest first. */
 export const occurrencesQuery = (of: { schedule_id: string } | { automation_uid: string }) =>
-  queryOptions({ queryKey: ['occurrences', of], queryFn: ({ signal }) => client.occurrences.list({ ...of, kind: 'tick', limit: 50 }, { signal }) });
+  queryOptions({
+    queryKey: ['occurrences', of],
+    queryFn: ({ signal }) => client.occurrences.list({ ...of, kind: 'tick', limit: 50 }, { signal }),
+  });
 
 /** The next times of a cron expression. An invalid expression is an error. */
 export const scheduleTimesQuery = (cron: string, timezone?: string) =>

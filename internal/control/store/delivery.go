@@ -225,13 +225,15 @@ func (ds Deliveries) search(
 ) (list []penstock.Delivery, last int64, err error) {
 	page, args := newest([]penstock.Outcome{penstock.OutcomeAccepted}, SearchedDeliveries, only)
 	args = append([]any{before}, args...)
-	var read, oldest int64
+	var read, oldest, newestRead int64
 	err = ds.s.row(
-		ctx, "SELECT count(*), COALESCE(min(n), 0) FROM "+page+" AS page", append([]any{webhookUID}, args...)...,
-	).Scan(&read, &oldest)
+		ctx, "SELECT count(*), COALESCE(min(n), 0), COALESCE(max(n), 0) FROM "+page+" AS page",
+		append([]any{webhookUID}, args...)...,
+	).Scan(&read, &oldest, &newestRead)
 	if err != nil {
 		return nil, 0, ds.s.d.mapError(fmt.Errorf("search deliveries: %w", err))
 	}
+	args[0] = newestRead + 1 // one that arrives meanwhile must not push out the oldest
 	n := len(args) + 2 // after the webhook and args
 	where := fmt.Sprintf(" WHERE d.n >= $%d AND %s", n, ds.s.d.contains("d.body", fmt.Sprintf("$%d", n+1)))
 	list, last, err = ds.read(ctx, webhookUID, page, where, append(args, oldest, []byte(text)), limit)

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -54,6 +55,58 @@ func TestTheLogIsSearchedByPayload(t *testing.T) {
 			Search: "order", Outcomes: []penstock.Outcome{penstock.OutcomeDuplicate},
 		}); err != nil || len(page) > 0 {
 			t.Errorf("duplicates, which have no payload: %v, %v", page, err)
+		}
+	})
+}
+
+// Deliveries arrive all the time. A search that begins meanwhile finds all that came before it.
+func TestASearchLosesNothingToNewDeliveries(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		addReceiver(t, s)
+		deliver := func() string {
+			d := newDelivery(func(d *store.NewDelivery) { d.Body = []byte(`"order"`) })
+			if _, err := s.Deliveries.Deliver(context.WithoutCancel(t.Context()), d); err != nil {
+				t.Error(err)
+			}
+			return d.ID
+		}
+		var old []string
+		for range store.SearchedDeliveries + 20 {
+			old = append(old, deliver())
+		}
+		done, ended := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					deliver()
+				}
+			}
+		}()
+		defer func() { close(done); <-ended }()
+		for range 10 {
+			found := map[string]bool{}
+			for q := (penstock.DeliveryQuery{Search: "order", Limit: store.SearchedDeliveries}); ; {
+				page, next, err := s.Deliveries.List(t.Context(), "w", q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, d := range page {
+					found[d.ID] = true
+				}
+				if q.Cursor = next; next == "" {
+					break
+				}
+			}
+			for i, id := range old {
+				if !found[id] {
+					t.Fatalf("delivery %d of %d was not found", i, len(old))
+				}
+			}
 		}
 	})
 }

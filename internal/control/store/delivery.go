@@ -234,7 +234,7 @@ func (ds Deliveries) search(
 		return nil, 0, ds.s.d.mapError(fmt.Errorf("search deliveries: %w", err))
 	}
 	args[0] = newestRead + 1 // one that arrives meanwhile must not push out the oldest
-	n := len(args) + 2 // after the webhook and args
+	n := len(args) + 2       // after the webhook and args
 	where := fmt.Sprintf(" WHERE d.n >= $%d AND %s", n, ds.s.d.contains("d.body", fmt.Sprintf("$%d", n+1)))
 	list, last, err = ds.read(ctx, webhookUID, page, where, append(args, oldest, []byte(text)), limit)
 	if last == 0 && read == SearchedDeliveries {

@@ -120,7 +120,7 @@ func matchText(m penstock.DeliveryMatch) string {
 	switch {
 	case m.RunID != "":
 		return "started run " + m.RunID
-	case m.FailedAt != nil && *m.FailedAt == factory.FailedAtAutomation:
+	case m.FailedAt != nil && *m.FailedAt == penstock.FailedAtAutomation:
 		return "started no run, the automation is broken: " + m.Reason
 	case m.Operator != "":
 		return "does not match: " + m.Reason

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -219,7 +218,7 @@ func TestBrokenAutomationFailsNoDelivery(t *testing.T) {
 		t.Fatalf("got %+v, want one run of two matches", d)
 	}
 	for _, m := range d.Matches {
-		if m.Automation == "broken" && (m.WouldTrigger || m.FailedAt == nil || *m.FailedAt != factory.FailedAtAutomation ||
+		if m.Automation == "broken" && (m.WouldTrigger || m.FailedAt == nil || *m.FailedAt != penstock.FailedAtAutomation ||
 			m.Reason == "") {
 			t.Errorf("got %+v, want that the automation has failed, and why", m)
 		}

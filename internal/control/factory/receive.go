@@ -254,7 +254,7 @@ func (s *Receiver) starting(
 	ctx context.Context, a *planned, on Cause, match *penstock.DeliveryMatch,
 ) (*store.NewRun, error) {
 	if paused := a.row.Paused; paused != nil {
-		match.FailedAt, match.Reason = new(FailedAtAutomation), paused.Skips("automation")
+		match.FailedAt, match.Reason = new(penstock.FailedAtAutomation), paused.Skips("automation")
 		match.Fate = penstock.FateSkipped
 		return nil, nil //nolint:nilnil // it is noted
 	}
@@ -263,12 +263,12 @@ func (s *Receiver) starting(
 		return nil, err
 	}
 	if template == nil {
-		match.FailedAt, match.Reason = new(FailedAtAutomation), broken
+		match.FailedAt, match.Reason = new(penstock.FailedAtAutomation), broken
 		return nil, nil //nolint:nilnil // it is noted
 	}
 	run, err := template.Stamp(ctx, on)
 	if reason, ok := WhyBroken(err); ok {
-		match.FailedAt, match.Reason = new(FailedAtAutomation), reason
+		match.FailedAt, match.Reason = new(penstock.FailedAtAutomation), reason
 		return nil, nil //nolint:nilnil // it is noted
 	}
 	return run, err

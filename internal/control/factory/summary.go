@@ -11,9 +11,6 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// FailedAtAutomation is the FailedAt of a broken automation.
-const FailedAtAutomation = penstock.FailedAtAutomation
-
 // eventHeaders are the headers in which senders name an event, and eventMembers the members of the
 // payload. The first one counts.
 var (

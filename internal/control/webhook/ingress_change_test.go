@@ -250,7 +250,7 @@ func TestABrokenAutomationIsRecordedAndFailsNothing(t *testing.T) {
 		for _, m := range s.logged(w, got.id()).Matches {
 			switch m.UID {
 			case a.UID:
-				if m.FailedAt == nil || *m.FailedAt != factory.FailedAtAutomation ||
+				if m.FailedAt == nil || *m.FailedAt != penstock.FailedAtAutomation ||
 					!strings.Contains(m.Reason, environment.UID) || m.RunID != "" || m.WouldTrigger {
 					t.Errorf("the broken one: %+v", m)
 				}

@@ -415,3 +415,26 @@ func TestThePagesOfALongLogMissNothing(t *testing.T) {
 		}
 	})
 }
+
+// What became of a delivery about a subject is known only as long as the subject is: it is not said to have started
+// a run.
+func TestADeliveryAboutAForgottenSubjectHasNoRow(t *testing.T) {
+	withLedger(t, func(w *ledger) {
+		about := map[string]bool{}
+		for _, o := range w.pages(w.Admin, store.OccurrenceQuery{Kind: penstock.OccurrenceDelivery}) {
+			if o.Subject != "" && len(o.RunIDs) > 0 {
+				about[o.DeliveryID+o.AutomationUID] = true
+			}
+		}
+		if len(about) == 0 {
+			w.T.Fatal("no delivery about a subject reached a run")
+		}
+		w.exec("DELETE FROM subject_events")
+		w.exec("DELETE FROM subjects")
+		for _, o := range w.pages(w.Admin, store.OccurrenceQuery{Kind: penstock.OccurrenceDelivery}) {
+			if about[o.DeliveryID+o.AutomationUID] {
+				w.T.Errorf("its subject is not kept: %+v", o)
+			}
+		}
+	})
+}

@@ -358,9 +358,12 @@ func TestLogFormats(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nil)
 	s.client("run", "list").want(t, 0)
-	if !strings.Contains(s.logs(), "msg=request") {
-		t.Errorf("got %s, want a line for the request", s.logs())
-	}
+	testkit.Eventually(t, timeout, func() error { // the line comes after the response
+		if log := s.logs(); !strings.Contains(log, "msg=request") {
+			return fmt.Errorf("got %s, want a line for the request", log)
+		}
+		return nil
+	})
 	cmd := command(
 		t, nil, "migrate", "--log-format", "json", "--log-level", "debug", "--data", filepath.Join(t.TempDir(), "d"),
 	)

@@ -43,6 +43,14 @@ func TestKillAnnouncesAStallOnce(t *testing.T) {
 			}
 			return nil
 		})
+		for _, run := range []string{kept, id} { // its last event: a later one would end the stall
+			testkit.Eventually(t, time.Minute, func() error {
+				if log := call(t, env, "run", "logs", run, "--raw").out; !strings.Contains(log, `"action_result"`) {
+					return fmt.Errorf("the output of run %s is not in its log: %s", run, log)
+				}
+				return nil
+			})
+		}
 		// A lease that was renewed late, on a slow machine, would begin the time anew.
 		silent := func() {
 			testkit.Exec(t, database, "UPDATE runs SET progress_at = 1 WHERE state = 'INPROGRESS'")

@@ -306,10 +306,22 @@ func (s *Server) end() {
 			_ = syscall.Kill(p.pid, syscall.SIGKILL)
 		}
 	}
-	if s.tb.Failed() {
-		log := s.Logs()
-		s.tb.Logf("the end of the server's log:\n%s", log[max(0, len(log)-8<<10):])
+	showLog(s.tb, "server", s.Logs())
+}
+
+// showLog shows the end of a process's log if the test has failed, without the requests that succeeded: a test
+// that waits makes many.
+func showLog(tb testing.TB, process, log string) {
+	if !tb.Failed() {
+		return
 	}
+	var kept []byte
+	for line := range strings.Lines(log) {
+		if !strings.Contains(line, "msg=request") || !strings.Contains(line, "status=2") {
+			kept = append(kept, line...)
+		}
+	}
+	tb.Logf("the end of the log of the %s:\n%s", process, kept[max(0, len(kept)-8<<10):])
 }
 
 // leftoverProcesses returns the known descendants of earlier processes of this server. While no server

@@ -100,7 +100,7 @@ func TestServerThatMisbehavesFailsItsTest(t *testing.T) {
 					test.do(t, s)
 				}
 			})
-			if got := r.String(); !strings.Contains(got, test.want) || !strings.Contains(got, "the end of the server's log") {
+			if got := r.String(); !strings.Contains(got, test.want) || !strings.Contains(got, "the end of the log of the server") {
 				t.Errorf("the test was told %q, want %q and the log", got, test.want)
 			}
 		})

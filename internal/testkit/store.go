@@ -117,20 +117,26 @@ func HoldWrites(t *testing.T, url, table string) (release func()) {
 	return release
 }
 
-// Break makes each update of the rows of a table fail that a condition on NEW finds.
+// Break makes each update of the rows of a table fail that a condition on NEW finds, or each removal if the
+// condition is on OLD.
 func Break(t *testing.T, url, table, condition string) {
 	t.Helper()
+	change := "UPDATE"
+	if strings.Contains(condition, "OLD.") {
+		change = "DELETE"
+	}
 	if strings.HasPrefix(url, "sqlite://") {
 		Exec(t, url, fmt.Sprintf(
-			"CREATE TRIGGER broken_%s BEFORE UPDATE ON %s WHEN %s BEGIN SELECT RAISE(ABORT, 'a test broke it'); END",
-			table, table, condition,
+			"CREATE TRIGGER broken_%s BEFORE %s ON %s WHEN %s BEGIN SELECT RAISE(ABORT, 'a test broke it'); END",
+			table, change, table, condition,
 		))
 		return
 	}
 	Exec(t, url, `CREATE OR REPLACE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql
 		AS $$ BEGIN RAISE 'a test broke it'; END $$`)
 	Exec(t, url, fmt.Sprintf(
-		"CREATE TRIGGER broken BEFORE UPDATE ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION broken()", table, condition,
+		"CREATE TRIGGER broken BEFORE %s ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION broken()",
+		change, table, condition,
 	))
 }
 

@@ -62,7 +62,10 @@ func (s *Server) Worker(tb testing.TB, o WorkerOptions) *Worker {
 		_ = w.cmd.Wait() // the state is in ProcessState
 		close(w.Exited)
 	}()
-	tb.Cleanup(func() { w.Signal(syscall.SIGKILL); <-w.Exited })
+	tb.Cleanup(func() {
+		w.Signal(syscall.SIGKILL)
+		showLog(tb, "worker", w.Logs())
+	})
 	return w
 }
 

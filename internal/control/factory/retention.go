@@ -2,6 +2,7 @@ package factory
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/share"
@@ -48,20 +49,12 @@ func (s *Deliveries) ClearCounts(ctx context.Context) error {
 // eachLog visits all logs, or only those with entries older than a time.
 func (s *Deliveries) eachLog(ctx context.Context, before penstock.Time, do func(store.Log) error) error {
 	const logs = 200
-	after := ""
-	for {
-		list, err := s.store.Deliveries.Logs(ctx, after, before, logs)
-		if err != nil {
-			return err
+	return share.Sweep(logs, func(after store.Log) ([]store.Log, error) {
+		return s.store.Deliveries.Logs(ctx, after.WebhookUID, before, logs)
+	}, func(l store.Log) error {
+		if err := do(l); err != nil {
+			return fmt.Errorf("the log of webhook %s: %w", l.WebhookUID, err)
 		}
-		for _, l := range list {
-			if err := do(l); err != nil {
-				return err
-			}
-			after = l.WebhookUID
-		}
-		if len(list) < logs {
-			return nil
-		}
-	}
+		return nil
+	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -108,5 +109,64 @@ func TestARunThatCannotEndKeepsNoOtherFromItsEnd(t *testing.T) {
 			w.T.Error("no error says what is stuck")
 		}
 		w.MustBe(late, penstock.StateError)
+	})
+}
+
+// More old runs than are read at once cannot be removed, and the log of one webhook cannot be cleared. They keep
+// no other from its removal.
+func TestARunThatCannotBeRemovedKeepsNoOtherFromItsRemoval(t *testing.T) {
+	withFactory(t, func(d *run.Deps) {
+		d.KeepRunsFor = time.Hour
+		d.Webhooks.KeepDeliveries, d.Webhooks.KeepDeliveriesFor = 1, time.Millisecond
+	}, func(h *hooks) {
+		const stuck = 105
+		var ids []string
+		for n := range stuck + 2 {
+			id := h.Create(penstock.RunRequest{Prompt: "old"}).ID
+			if _, err := h.Runs.Cancel(h.T.Context(), h.Admin, id, false); err != nil {
+				h.T.Fatal(err)
+			}
+			testkit.Exec(h.T, h.URL, fmt.Sprintf("UPDATE runs SET updated_at = %d WHERE id = '%s'", n/3, id))
+			ids = append(ids, id)
+		}
+		good := "'" + strings.Join(ids[stuck:], "', '") + "'"
+		testkit.Break(h.T, h.URL, "runs", "OLD.id NOT IN ("+good+")")
+		if err := h.Upkeep.RemoveOldRuns(h.T.Context()); err == nil {
+			h.T.Error("no error says what is stuck")
+		}
+		for i, id := range ids {
+			_, err := h.Runs.Read(h.T.Context(), h.Admin, id)
+			if gone := penstock.CodeOf(err) == penstock.CodeNotFound; gone != (i >= stuck) {
+				h.T.Errorf("run %d of %d: %v", i, len(ids), err)
+			}
+		}
+
+		hooked := []penstock.Webhook{h.hook(named("one", penstock.AuthToken)), h.hook(named("two", penstock.AuthToken))}
+		arrived := map[string][]string{}
+		for _, w := range hooked {
+			for n := range 3 {
+				arrived[w.UID] = append(arrived[w.UID], h.arrive(w.UID, fmt.Sprintf(`{"n": %d}`, n)).DeliveryID)
+			}
+		}
+		testkit.Exec(h.T, h.URL, "UPDATE deliveries SET received_at = 1")
+		first := hooked[0]
+		if hooked[1].UID < first.UID {
+			first = hooked[1]
+		}
+		testkit.Break(h.T, h.URL, "deliveries",
+			"OLD.id IN ('"+strings.Join(arrived[first.UID], "', '")+"')")
+		if err := h.ClearLogs(h.T.Context()); err == nil {
+			h.T.Error("no error says what is stuck")
+		}
+		for _, w := range hooked {
+			page, err := h.Deliveries.List(h.T.Context(), h.Admin, h.factory, w.UID, penstock.DeliveryQuery{})
+			want := 1
+			if w.UID == first.UID {
+				want = 3
+			}
+			if len(page.Deliveries) != want || err != nil {
+				h.T.Errorf("%s keeps %d entries, want %d: %v", w.Name, len(page.Deliveries), want, err)
+			}
+		}
 	})
 }

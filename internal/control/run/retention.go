@@ -2,6 +2,8 @@ package run
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/share"
@@ -20,15 +22,21 @@ func (s *Upkeep) RemoveOldRuns(ctx context.Context) error {
 			s.log.Info("old runs removed", "runs", removed, "unchanged_since", before)
 		}
 	}()
-	return share.ClearInBatches(ctx, func() (int, error) {
-		old, err := s.store.Runs.Old(ctx, before, share.BatchSize)
-		for _, id := range old {
-			if err := s.removeRun(ctx, id, before); err != nil {
-				return 0, err
+	var began time.Time
+	return share.Sweep(share.BatchSize, func(after store.OldRun) ([]store.OldRun, error) {
+		if after.ID != "" { // it works at most a quarter of the time
+			if err := share.Pause(ctx, 3*time.Since(began)); err != nil {
+				return nil, err
 			}
-			removed++
 		}
-		return len(old), err
+		began = time.Now()
+		return s.store.Runs.Old(ctx, before, after, share.BatchSize)
+	}, func(old store.OldRun) error {
+		if err := s.removeRun(ctx, old.ID, before); err != nil {
+			return fmt.Errorf("remove run %s: %w", old.ID, err)
+		}
+		removed++
+		return nil
 	})
 }
 

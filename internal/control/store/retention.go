@@ -9,27 +9,42 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Old lists at most limit ended runs that have not changed since before, the oldest of each
-// state first.
-func (rs Runs) Old(ctx context.Context, before penstock.Time, limit int) ([]string, error) {
-	var old []string
-	teams, err := rs.s.strings(ctx, "SELECT uid FROM teams ORDER BY uid")
+// OldRun is an ended run that has not changed for long.
+type OldRun struct {
+	ID, Team  string
+	State     penstock.State
+	UpdatedAt penstock.Time
+}
+
+// Old lists at most limit ended runs that have not changed since before and that follow a run, by team,
+// state and age. The zero value is before all.
+func (rs Runs) Old(ctx context.Context, before penstock.Time, after OldRun, limit int) ([]OldRun, error) {
+	var old []OldRun
+	teams, err := rs.s.strings(ctx, "SELECT uid FROM teams WHERE uid >= $1 ORDER BY uid", after.Team)
 	for _, team := range teams {
+		begun := after.ID == "" || team != after.Team
 		for _, state := range penstock.States() {
-			if !state.Done() || len(old) >= limit {
+			from := OldRun{}
+			if !begun && state == after.State {
+				from, begun = after, true
+			}
+			if !begun || !state.Done() || len(old) >= limit {
 				continue
 			}
 			// The order of the index runs_state.
-			ids, err := rs.s.strings(ctx, `SELECT id
+			rows, err := rs.s.query(ctx, `SELECT id, updated_at
 				FROM runs
-				WHERE team = $1 AND state = $2 AND updated_at < $3
+				WHERE team = $1 AND state = $2 AND updated_at < $3 AND (updated_at, id) > ($4, $5)
 				ORDER BY updated_at, id
-				LIMIT $4`,
-				team, string(state), int64(before), limit-len(old))
+				LIMIT $6`,
+				team, string(state), int64(before), int64(from.UpdatedAt), from.ID, limit-len(old))
+			list, err := collect(rs.s, rows, err, "old runs", func(r *OldRun) []any { return []any{&r.ID, &r.UpdatedAt} })
 			if err != nil {
 				return nil, err
 			}
-			old = append(old, ids...)
+			for _, r := range list {
+				old = append(old, OldRun{ID: r.ID, Team: team, State: state, UpdatedAt: r.UpdatedAt})
+			}
 		}
 	}
 	return old, err

@@ -312,6 +312,7 @@ func (s *Server) end() {
 // showLog shows the end of a process's log if the test has failed, without the requests that succeeded: a test
 // that waits makes many.
 func showLog(tb testing.TB, process, log string) {
+	tb.Helper()
 	if !tb.Failed() {
 		return
 	}

@@ -100,7 +100,8 @@ func TestServerThatMisbehavesFailsItsTest(t *testing.T) {
 					test.do(t, s)
 				}
 			})
-			if got := r.String(); !strings.Contains(got, test.want) || !strings.Contains(got, "the end of the log of the server") {
+			const end = "the end of the log of the server"
+			if got := r.String(); !strings.Contains(got, test.want) || !strings.Contains(got, end) {
 				t.Errorf("the test was told %q, want %q and the log", got, test.want)
 			}
 		})

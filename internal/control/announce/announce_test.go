@@ -650,6 +650,38 @@ func TestTwoServersSendEachMessageOnce(t *testing.T) {
 	})
 }
 
+// An answer takes longer than the lease of an endpoint, and another server looks for what is due meanwhile.
+func TestALongAttemptIsNotRepeated(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		other := control.New(w.Deps)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = other.Run(w.T.Context())
+		}()
+		w.T.Cleanup(func() { <-done })
+		r := newReceiver(w.T, func(rw http.ResponseWriter, req *http.Request) {
+			select {
+			case <-time.After(12 * time.Second):
+				rw.WriteHeader(http.StatusNoContent)
+			case <-req.Context().Done():
+			}
+		})
+		e := w.endpoint(r.url)
+		w.Create(penstock.RunRequest{Prompt: "p"})
+		testkit.Eventually(w.T, 40*time.Second, func() error {
+			if len(r.all()) < 2 && len(w.attempts(e.UID)) == 0 {
+				return errors.New("no attempt is in the log")
+			}
+			return nil
+		})
+		got := w.attempts(e.UID)
+		if n := len(r.all()); n != 1 || len(got) != 1 || !got[0].Succeeded {
+			w.T.Errorf("%d requests, and the log has %+v", n, got)
+		}
+	})
+}
+
 func TestOnlyAKeyWithTheScopeManagesEndpoints(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		w.endpoint("https://example.com/hook")

@@ -25,6 +25,7 @@ import (
 	"unicode"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/share"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 	"github.com/penstock-dev/penstock/internal/wall/egress"
@@ -32,8 +33,10 @@ import (
 
 const (
 	attemptLimit = 15 * time.Second
-	// leaseMillis is longer than the attempts of a batch, which run side by side, and their record.
-	leaseMillis = 45_000
+	// leaseMillis bounds how long the messages of a server that ends wait for another one. It is renewed
+	// while a batch is sent.
+	leaseMillis = 10_000
+	renewEvery  = 3 * time.Second
 	batchSize   = 10
 	maxAnswer   = 1 << 10        // bytes of an answer that are logged
 	readAnswer  = 16 << 10       // bytes that are read, so that a secret across the cut is masked, too
@@ -115,6 +118,9 @@ func (s *Endpoints) sendBatch(ctx context.Context, e store.EndpointRow, due []st
 			return false, err
 		}
 	}
+	renewing, end := context.WithCancel(ctx)
+	defer end()
+	s.sending.Go(func() { s.renew(renewing, e) })
 	results := make(chan *store.Attempted, len(due)) // nil: the server stops
 	for i, m := range due {
 		s.sending.Go(func() { results <- s.attempt(ctx, v, m, e.Format, bodies[i]) })
@@ -140,6 +146,15 @@ func (s *Endpoints) sendBatch(ctx context.Context, e store.EndpointRow, due []st
 		cancel()
 	}
 	return kept, err
+}
+
+// renew keeps the lease of an endpoint until ctx ends. If it fails, another server repeats the attempts.
+func (s *Endpoints) renew(ctx context.Context, e store.EndpointRow) {
+	for share.Pause(ctx, renewEvery) == nil {
+		if err := s.store.Endpoints.Renew(ctx, e.UID, e.Lease, leaseMillis); err != nil && ctx.Err() == nil {
+			s.log.Warn("cannot renew the lease of an event endpoint", "endpoint_uid", e.UID, "error", err)
+		}
+	}
 }
 
 // body writes a message in the format of an endpoint.

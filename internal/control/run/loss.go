@@ -19,7 +19,8 @@ const leaseBatch = 1000
 const maxLost = 5
 
 // awaitReturn is how long the server leaves an expired lease to its worker if no other worker can execute
-// the run. The worker may be stopped, or its machine asleep: then it continues the run.
+// the run. The worker may be stopped, or its machine asleep: then it continues the run. A worker that calls and
+// does not have the run any more is not waited for.
 const awaitReturn = time.Hour
 
 // SweepLeases returns a job that calls EndLostLeases, to be repeated every second. It takes no lease in

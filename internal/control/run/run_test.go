@@ -499,8 +499,12 @@ func TestRunWaitsForItsWorkerWhileNobodyElseCanTakeIt(t *testing.T) {
 						w.T.Fatal(err)
 					}
 				}
+				silentSince := time.Now().Add(-test.silent).UnixMilli()
 				testkit.Exec(w.T, w.URL, fmt.Sprintf(
-					"UPDATE queue SET lease_until = %d WHERE token = '%s'", time.Now().Add(-test.silent).UnixMilli(), a.Lease.Token,
+					"UPDATE queue SET lease_until = %d WHERE token = '%s'", silentSince, a.Lease.Token,
+				))
+				testkit.Exec(w.T, w.URL, fmt.Sprintf(
+					"UPDATE workers SET last_seen_at = %d WHERE id = '%s'", silentSince-1, testworld.AnyWorker.WorkerID,
 				))
 				if err := w.Executions.EndLostLeases(w.T.Context()); err != nil {
 					w.T.Fatal(err)
@@ -536,6 +540,47 @@ func TestRunWaitsForItsWorkerWhileNobodyElseCanTakeIt(t *testing.T) {
 				if again := w.Work(); again.Lease.ExecutionID != 2 {
 					w.T.Errorf("the next worker has execution %d, want 2", again.Lease.ExecutionID)
 				}
+			})
+		})
+	}
+}
+
+// The server ends after it has given a run to its only worker, which gets no answer. The worker calls again, with or
+// without other work, and the run starts as soon as its lease has expired.
+func TestARunWhoseClaimWasNotAnsweredStartsAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		busy, held int // as the worker says, and those of them whose leases are valid
+		lost       bool
+	}{
+		"it has no work":                    {0, 0, true},
+		"it has other work":                 {1, 1, true},
+		"it has it, and was just asleep":    {1, 0, false},
+		"it has both, and one is not heard": {2, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			worlds(t, nil, func(w *world) {
+				for range test.held {
+					w.Create(penstock.RunRequest{Prompt: "other"})
+					w.Work()
+				}
+				run := w.Create(penstock.RunRequest{Prompt: "p"})
+				a := w.Claim()
+				testkit.Exec(w.T, w.URL, fmt.Sprintf(
+					"UPDATE queue SET lease_until = %d WHERE token = '%s'", time.Now().Add(-time.Second).UnixMilli(), a.Lease.Token,
+				))
+				calls := testworld.AnyWorker
+				calls.Capacity, calls.Busy = 3, test.busy
+				if _, err := w.Executions.Control().Claim(w.T.Context(), calls); !errors.Is(err, penstock.ErrNoWork) {
+					w.T.Fatal(err)
+				}
+				if err := w.Executions.EndLostLeases(w.T.Context()); err != nil {
+					w.T.Fatal(err)
+				}
+				want := penstock.StateClaimed
+				if test.lost {
+					want = penstock.StateQueued
+				}
+				w.MustBe(run.ID, want)
 			})
 		})
 	}

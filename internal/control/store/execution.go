@@ -220,8 +220,9 @@ type LostLease struct {
 	penstock.Lease
 	WorkerID string
 	Expired  int64 // how long ago, in milliseconds
-	// MayReturn means that the worker has not said that it stops. A launcher never returns to an
-	// execution.
+	// MayReturn means that the worker has neither said that it stops, nor called since to say that it works on
+	// no more than its other leases: then the answer to its claim did not reach it. A launcher never returns to
+	// an execution.
 	MayReturn bool
 	Want      Want // what the run requires of a worker
 }
@@ -234,7 +235,17 @@ func (e Executions) LostLeases(ctx context.Context, limit, without int) ([]LostL
 	}
 	rows, err := e.s.query(ctx, "SELECT "+wantFields.selected+`, q.run_id, q.token, q.worker_id,
 			`+e.s.d.now+` - q.lease_until,
-			EXISTS (SELECT 1 FROM workers w WHERE w.id = q.worker_id AND w.launcher = 0)
+			EXISTS (
+				SELECT 1
+				FROM workers w
+				WHERE w.id = q.worker_id AND w.launcher = 0 AND NOT (
+					w.last_seen_at > q.lease_until AND w.busy <= (
+						SELECT count(*)
+						FROM queue o
+						WHERE o.worker_id = q.worker_id AND o.token <> '' AND o.lease_until >= `+e.s.d.now+`
+					)
+				)
+			)
 		FROM queue q
 		WHERE q.token <> '' AND q.lease_until < `+e.s.d.now+`
 		ORDER BY q.lease_until, q.run_id

@@ -317,6 +317,16 @@ func (es Endpoints) Take(
 	return e, due, ok, err
 }
 
+// Renew makes a lease last for so many milliseconds from now, unless another server has taken the endpoint.
+func (es Endpoints) Renew(ctx context.Context, uid, token string, lease int64) error {
+	return es.s.Write(ctx, func(tx *Tx) error {
+		_, err := tx.exec(ctx, `UPDATE event_endpoints
+			SET lease_until = `+tx.s.d.now+` + $1
+			WHERE uid = $2 AND token = $3`, lease, uid, token)
+		return err
+	})
+}
+
 // Release ends a lease, so that any server may send to the endpoint.
 func (es Endpoints) Release(ctx context.Context, uid, token string) error {
 	return es.s.Write(ctx, func(tx *Tx) error {

@@ -84,9 +84,18 @@ func (c *conversation) prompt(ctx context.Context, p penstock.Prompt) (penstock.
 	c.begun = true
 	stopSaving := c.keepSaving()
 	interrupt, stopListening := c.interrupted()
-	defer context.AfterFunc(ctx, func() { c.learnUsage(ctx) })()
+	// The gateway knows that the turn ends before the agent does, which then hangs up.
+	turn, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	defer context.AfterFunc(ctx, func() {
+		c.learnUsage(ctx)
+		end(context.Cause(ctx))
+	})()
 	c.box.outlet.problem.forget()
-	result, err := c.agent.Prompt(ctx, harness.Message{Text: brief.Text(), Images: brief.Images()}, interrupt)
+	result, err := c.agent.Prompt(turn, harness.Message{Text: brief.Text(), Images: brief.Images()}, interrupt)
+	if err == nil && result.State == penstock.StateFailed && ctx.Err() != nil { // the same cause may have ended the agent
+		result, err = penstock.Result{Usage: result.Usage}, context.Cause(ctx)
+	}
 	c.learnUsage(ctx)
 	stopListening()
 	stopSaving()

@@ -15,28 +15,36 @@ func (b *bench) list(ctx context.Context) error {
 }
 
 func (b *bench) listOn(ctx context.Context, e engine) error {
-	pages := listRequests()
+	return b.comparePages(ctx, e, "runs", listRequests(), func(database string, runs int) error {
+		return b.fill(ctx, e.name, database, runs)
+	})
+}
+
+// comparePages measures pages of a long list of some rows and of a short one, which fill makes.
+func (b *bench) comparePages(
+	ctx context.Context, e engine, rows string, pages [][]byte, fill func(database string, n int) error,
+) error {
 	var targets []*target
 	size := 0
-	for _, runs := range []int{smallList, b.runs} {
+	for _, n := range []int{smallList, b.runs} {
 		url, drop, err := e.fresh(ctx)
 		if err != nil {
 			return err
 		}
 		defer drop()
 		start := time.Now()
-		if err := b.fill(ctx, e.name, url, runs); err != nil {
+		if err := fill(url, n); err != nil {
 			return fmt.Errorf("fill: %w", err)
 		}
 		b.progressf(
-			"%s: filled with %s runs in %s", e.name, count(float64(runs)), time.Since(start).Round(100*time.Millisecond),
+			"%s: filled with %s %s in %s", e.name, count(float64(n)), rows, time.Since(start).Round(100*time.Millisecond),
 		)
 		p, err := b.serve(ctx, url, "--worker=false")
 		if err != nil {
 			return err
 		}
 		defer p.stop()
-		t, err := newTarget(ctx, e.name+"  "+count(float64(runs))+" runs", p, 1, pages...)
+		t, err := newTarget(ctx, e.name+"  "+count(float64(n))+" "+rows, p, 1, pages...)
 		if err != nil {
 			return err
 		}

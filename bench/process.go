@@ -151,13 +151,13 @@ func (b *bench) serveWith(ctx context.Context, database string, env []string, ar
 
 // serveFresh starts a server without a worker on a new database. end removes both.
 func (b *bench) serveFresh(
-	ctx context.Context, fresh func(context.Context) (string, func(), error),
+	ctx context.Context, fresh func(context.Context) (string, func(), error), args ...string,
 ) (p *process, end func(), err error) {
 	url, drop, err := fresh(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if p, err = b.serve(ctx, url, "--worker=false"); err != nil {
+	if p, err = b.serve(ctx, url, append([]string{"--worker=false"}, args...)...); err != nil {
 		drop()
 		return nil, nil, err
 	}

@@ -20,6 +20,8 @@ type hookOptions struct {
 	webhooks    int // default 1
 	automations int // of each; default 1
 	filter      string
+	commits     int64  // see deliveries
+	subject     string // of the automations; "": none
 	random      string // name of the second measurement, with random ids; "": none
 	limit       int    // deliveries per minute
 	fill        func(
@@ -47,7 +49,7 @@ func (b *bench) openHooks(ctx context.Context, t *hookTarget, name, url string, 
 		return err
 	}
 	t.undo = append(t.undo, p.stop)
-	if t.sends, err = newDeliveries(ctx, p, max(1, o.webhooks), max(1, o.automations), o.filter); err != nil {
+	if t.sends, err = newDeliveries(ctx, p, o); err != nil {
 		return err
 	}
 	if o.fill != nil {
@@ -95,7 +97,7 @@ func bareHookTarget(ctx context.Context, like *hookTarget) (*target, error) {
 		p.stop()
 		return nil, err
 	}
-	sends := &deliveries{uids: like.sends.uids}
+	sends := &deliveries{uids: like.sends.uids, commits: like.sends.commits}
 	sends.open(connections)
 	t.next = func(conn int) []byte { return sends.request(conn, false) }
 	return t, nil
@@ -203,6 +205,24 @@ func (b *bench) longLog(ctx context.Context) error {
 			return err
 		}}
 	})
+}
+
+// subjects measures what a subject costs a delivery: with one for each, which starts a run as without, and with
+// a few, whose runs wait and are told of the others.
+func (b *bench) subjects(ctx context.Context) error {
+	const each, few = 1 << 40, 200
+	for _, c := range []struct {
+		name    string
+		commits int64
+	}{{"a subject each", each}, {"200 subjects", few}} {
+		o := hookOptions{filter: matching, commits: c.commits}
+		with := o
+		with.subject = "{{after}}"
+		if err := b.comparePairs(ctx, "no subject", o, c.name, .85, func(engine) hookOptions { return with }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // comparePairs measures, on each engine, a server and one with more data. The second one must keep

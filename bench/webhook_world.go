@@ -15,10 +15,11 @@ import (
 )
 
 // deliveries creates requests with distinct deliveries, as GitHub sends them, to several webhooks
-// in turn. All have the same body, so the client computes only the id of each.
+// in turn. All have the same body, so the client computes only the id of each, unless it has commits.
 type deliveries struct {
 	factories []string
 	uids      []string
+	commits   int64    // how many commits the bodies name in turn; 0: always the same
 	buffers   [][]byte // one request for each connection
 	sent      atomic.Int64
 }
@@ -47,10 +48,11 @@ const (
 		`"private": {"not_in": [true]}}}`
 )
 
-// newDeliveries creates webhooks on a server, each with this many automations.
-func newDeliveries(ctx context.Context, p *process, webhooks, automations int, filter string) (*deliveries, error) {
+// newDeliveries creates the webhooks of the options on a server, with their automations.
+func newDeliveries(ctx context.Context, p *process, o hookOptions) (*deliveries, error) {
 	const perFactory = 20
-	d := &deliveries{}
+	webhooks := max(1, o.webhooks)
+	d := &deliveries{commits: o.commits}
 	for len(d.uids) < webhooks {
 		var factory penstock.Factory
 		if err := p.call(
@@ -70,14 +72,18 @@ func newDeliveries(ctx context.Context, p *process, webhooks, automations int, f
 			}
 			ids = append(ids, w.UID)
 		}
-		for i := range automations {
-			of := map[string]any{"webhook_ids": ids, "payload": json.RawMessage(filter)}
-			if err := p.call(ctx, "POST", "/factory/"+factory.UID+"/automations", map[string]any{
+		for i := range max(1, o.automations) {
+			of := map[string]any{"webhook_ids": ids, "payload": json.RawMessage(o.filter)}
+			automation := map[string]any{
 				"name": fmt.Sprintf("fix-%d", i), "prompt": "Find out what the push has broken, and fix it.",
 				"triggers": []any{
 					map[string]any{"provider": penstock.ProviderWebhook, "event": penstock.EventReceived, "filter": of},
 				},
-			}, nil); err != nil {
+			}
+			if o.subject != "" {
+				automation["subject"] = o.subject
+			}
+			if err := p.call(ctx, "POST", "/factory/"+factory.UID+"/automations", automation, nil); err != nil {
 				return nil, err
 			}
 		}
@@ -142,6 +148,13 @@ func (d *deliveries) request(conn int, random bool) []byte {
 	)
 	n := uint64(d.sent.Add(1)) //nolint:gosec // a count
 	r := d.buffers[conn]
+	if d.commits > 0 {
+		signed, body, _ := bytes.Cut(r, []byte("\r\n\r\n"))
+		_, after, _ := bytes.Cut(body, []byte(`"after": "`))
+		hexDigits(after[:12], n%uint64(d.commits))
+		_, value, _ := bytes.Cut(signed, []byte(signatureHeader+": "))
+		copy(value, signature(body))
+	}
 	copy(r[uidAt:], d.uids[n%uint64(len(d.uids))])
 	first := n * ticks
 	if random {

@@ -549,7 +549,7 @@ func TestRunWaitsForItsWorkerWhileNobodyElseCanTakeIt(t *testing.T) {
 // without other work, and the run starts as soon as its lease has expired.
 func TestARunWhoseClaimWasNotAnsweredStartsAgain(t *testing.T) {
 	for name, test := range map[string]struct {
-		busy, held int // as the worker says, and those of them whose leases are valid
+		busy, held int // as the worker says, and how many of its other leases are valid
 		lost       bool
 	}{
 		"it has no work":                    {0, 0, true},

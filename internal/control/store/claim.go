@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -67,6 +68,7 @@ type SubjectRow struct {
 	Closing  bool // the run is to be cancelled, because an event closed the subject
 
 	gathered []*SubjectEventRow // events that wait and are not stored yet
+	fresh    bool               // it is not stored yet
 }
 
 var subjectFields = newResource("subjects", "s",
@@ -93,8 +95,11 @@ var subjectFields = newResource("subjects", "s",
 )
 
 var (
-	subjectClaims = table{
+	newSubjects = table{
 		name: "subjects", columns: subjectFields.columns, conflict: "ON CONFLICT (claim) DO NOTHING",
+	}
+	setSubjects = table{
+		name: "subjects", columns: subjectFields.columns, conflict: subjectFields.orUpdate("uid"),
 	}
 	setSubject     = subjectFields.update("", "uid = ?")
 	selectSubjects = "SELECT " + subjectFields.selected + " FROM subjects s "
@@ -190,10 +195,11 @@ func (su SubjectsTx) claim(ctx context.Context, members []*deliver) error {
 		return err
 	}
 	var events []*SubjectEventRow
+	joined := map[string]int64{}
 	for _, c := range list {
 		e := nothingToContinue()
 		if s := subjects[c.run.Claim.Key]; s != nil {
-			if e, err = su.receive(ctx, s, runs, c); err != nil {
+			if e, err = su.receive(ctx, s, runs, joined, c); err != nil {
 				return err
 			}
 		}
@@ -205,17 +211,18 @@ func (su SubjectsTx) claim(ctx context.Context, members []*deliver) error {
 			events = append(events, e)
 		}
 	}
+	if err := su.countJoined(ctx, joined); err != nil {
+		return err
+	}
+	if err := su.setAll(ctx, subjects); err != nil {
+		return err
+	}
 	var rows [][]any
 	for _, e := range events { // now, because a later event may have decided an earlier one
 		rows = append(rows, subjectEventFields.row(e))
 	}
 	if err := su.tx.insert(ctx, subjectEventFields.table, rows); err != nil {
 		return err
-	}
-	for _, key := range slices.Sorted(maps.Keys(subjects)) {
-		if err := su.Set(ctx, *subjects[key]); err != nil {
-			return err
-		}
 	}
 	for _, m := range members {
 		if m.events != nil {
@@ -276,7 +283,8 @@ func (d *deliver) started() []*createRun {
 	return runs
 }
 
-// lockClaims makes the rows of the claims that are new, and locks all of them in one order.
+// lockClaims locks the rows of the claims in one order. It makes the rows of claims that are new, which
+// [SubjectsTx.setAll] stores.
 func (su SubjectsTx) lockClaims(ctx context.Context, list []subjectStart) (map[string]*SubjectRow, error) {
 	keys, fresh := map[string]bool{}, map[string]*SubjectRow{}
 	for _, c := range list {
@@ -290,17 +298,10 @@ func (su SubjectsTx) lockClaims(ctx context.Context, list []subjectStart) (map[s
 				UID: penstock.NewID(), Subject: claim.Subject, AutomationUID: c.run.AutomationID, FactoryUID: c.run.FactoryUID,
 				WebhookUID: c.run.WebhookUID, CreatedAt: at, UpdatedAt: at,
 			},
-			Team: c.run.Team, Claim: claim.Key, Rules: claim.Rules,
+			Team: c.run.Team, Claim: claim.Key, Rules: claim.Rules, fresh: true,
 		}
 	}
-	var rows [][]any
-	for _, key := range slices.Sorted(maps.Keys(fresh)) {
-		rows = append(rows, subjectFields.row(fresh[key]))
-	}
-	if _, err := su.tx.insertNew(ctx, subjectClaims, rows); err != nil {
-		return nil, fmt.Errorf("claim subjects: %w", err)
-	}
-	subjects := make(map[string]*SubjectRow, len(keys))
+	subjects := fresh
 	for args := range chunks(slices.Sorted(maps.Keys(keys)), func(key string) []any { return []any{key} }) {
 		locked, err := readSubjects(
 			ctx, su.tx, "WHERE s.claim IN ("+placeholders(1, len(args))+") ORDER BY s.claim"+su.tx.s.d.lock, args...,
@@ -313,6 +314,27 @@ func (su SubjectsTx) lockClaims(ctx context.Context, list []subjectStart) (map[s
 		}
 	}
 	return subjects, nil
+}
+
+// errClaimed repeats a transaction: another server has stored a new claim first.
+var errClaimed = errors.New("another transaction has made the subject")
+
+// setAll stores subjects of [SubjectsTx.lockClaims], those that are new and the others in one statement each.
+func (su SubjectsTx) setAll(ctx context.Context, subjects map[string]*SubjectRow) error {
+	var fresh, others [][]any
+	for _, key := range slices.Sorted(maps.Keys(subjects)) {
+		if s := subjects[key]; s.fresh {
+			fresh = append(fresh, subjectFields.row(s))
+		} else {
+			others = append(others, subjectFields.row(s))
+		}
+	}
+	if added, err := su.tx.insertNew(ctx, newSubjects, fresh); err != nil {
+		return fmt.Errorf("claim subjects: %w", err)
+	} else if added < int64(len(fresh)) {
+		return errClaimed
+	}
+	return su.tx.insert(ctx, setSubjects, others)
 }
 
 // newestRuns reads the newest runs of subjects. It locks those that events can still join, in one order.
@@ -363,7 +385,7 @@ func (su SubjectsTx) readRuns(ctx context.Context, ids []string) (map[string]*su
 
 // receive decides what becomes of an event on a locked subject.
 func (su SubjectsTx) receive(
-	ctx context.Context, s *SubjectRow, runs map[string]*subjectRun, c subjectStart,
+	ctx context.Context, s *SubjectRow, runs map[string]*subjectRun, joined map[string]int64, c subjectStart,
 ) (*SubjectEventRow, error) {
 	at, claim := c.member.ReceivedAt, c.run.Claim
 	run := runs[s.RunID]
@@ -401,6 +423,9 @@ func (su SubjectsTx) receive(
 	switch {
 	case run.waits() && !s.Closing:
 		e.Fate, e.RunID = penstock.FateMerged, run.id
+		if run.begun == nil {
+			joined[run.id]++
+		}
 		if err := su.join(ctx, *run, s.Rules, at); err != nil {
 			return nil, err
 		}
@@ -501,7 +526,7 @@ func (su SubjectsTx) join(ctx context.Context, run subjectRun, rules penstock.Su
 			return fmt.Errorf("hold run %s: %w", run.id, err)
 		}
 	}
-	return su.countEvents(ctx, run.id, 1)
+	return nil
 }
 
 // readyAt returns when a worker may claim the first run of a subject, whose first and latest events came at
@@ -613,6 +638,24 @@ func (su Subjects) WaitingStarts(ctx context.Context, uid string) (bool, error) 
 		FROM subject_events e
 		WHERE e.subject_uid = $1 AND e.fate = 'waiting' AND e.continues = 0`, uid).Scan(&n)
 	return n > 0, su.s.d.mapError(err)
+}
+
+// countJoined counts events that join runs which wait, by run.
+func (su SubjectsTx) countJoined(ctx context.Context, joined map[string]int64) error {
+	for args := range chunks(slices.Sorted(maps.Keys(joined)), func(id string) []any { return []any{id, joined[id]} }) {
+		rows := make([]string, len(args)/2)
+		for i := range rows {
+			rows[i] = fmt.Sprintf("(CAST($%d AS TEXT), CAST($%d AS BIGINT))", 2*i+1, 2*i+2)
+		}
+		if _, err := su.tx.exec(ctx, "WITH joined (id, n) AS (VALUES "+strings.Join(rows, ", ")+`)
+			UPDATE runs
+			SET events_count = events_count + joined.n
+			FROM joined
+			WHERE runs.id = joined.id`, args...); err != nil {
+			return fmt.Errorf("count the events of runs: %w", err)
+		}
+	}
+	return nil
 }
 
 // countEvents counts events that a run receives.

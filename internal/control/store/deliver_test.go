@@ -746,3 +746,38 @@ func TestQueryPlansUseCurrentStatistics(t *testing.T) {
 		return nil
 	})
 }
+
+// Two servers get the first events about many subjects at the same time. One of them starts the run on each, and the
+// other event joins it.
+func TestTwoServersMakeASubjectOnce(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, url string) {
+		stores := []*store.Store{testkit.OpenStore(t, url), testkit.OpenStore(t, url)}
+		addReceiver(t, stores[0])
+		const subjects, each = 60, 4
+		var together sync.WaitGroup
+		for i := range subjects * each {
+			claim := fmt.Sprint("claim ", i/each)
+			together.Go(func() {
+				started := newRun(func(r *store.NewRun) {
+					r.WebhookUID = "w"
+					r.Claim = &store.Claim{Key: claim, Subject: claim, Kind: penstock.OccurrenceDelivery}
+				})
+				_, err := stores[i%len(stores)].Deliveries.Deliver(t.Context(), newDelivery(func(d *store.NewDelivery) {
+					d.Starts = []*store.NewRun{started}
+					d.Matches = []penstock.DeliveryMatch{{RunID: started.ID, WouldTrigger: true}}
+				}))
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		together.Wait()
+		for i := range subjects {
+			run, err := stores[0].Subjects.RunOf(t.Context(), fmt.Sprint("claim ", i))
+			if err != nil || run.EventsCount != each {
+				t.Errorf("subject %d has %d events in run %q (%v)", i, run.EventsCount, run.ID, err)
+			}
+		}
+	})
+}

@@ -141,7 +141,7 @@ func postgresDialect() *dialect {
 		index:     indexPostgres,
 		transient: func(err error) bool {
 			code := postgresCode(err)
-			return code == "40001" || code == "40P01" // serialization failure, deadlock
+			return code == "40001" || code == "40P01" || errors.Is(err, errClaimed) // serialization failure, deadlock
 		},
 		unique: func(err error) bool { return postgresCode(err) == "23505" },
 		away: func(err error) bool {
@@ -153,7 +153,7 @@ func postgresDialect() *dialect {
 				return true
 			}
 			var connect *pgconn.ConnectError
-			return strings.HasPrefix(code, "08") || errors.As(err, &connect) ||
+			return errors.Is(err, errClaimed) || strings.HasPrefix(code, "08") || errors.As(err, &connect) ||
 				errors.Is(err, context.DeadlineExceeded) && code == ""
 		},
 	}

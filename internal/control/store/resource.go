@@ -99,12 +99,15 @@ func (r resource[T]) changes(v *T, more ...any) []any {
 }
 
 // upsert returns an insert that updates the columns that change if a row with the key exists.
-func (r resource[T]) upsert(key string) string {
+func (r resource[T]) upsert(key string) string { return r.insert + " " + r.orUpdate(key) }
+
+// orUpdate returns the end of such an insert.
+func (r resource[T]) orUpdate(key string) string {
 	var set []string
 	for _, c := range r.changing {
 		set = append(set, c.name+" = excluded."+c.name)
 	}
-	return r.insert + " ON CONFLICT (" + key + ") DO UPDATE SET " + strings.Join(set, ", ")
+	return "ON CONFLICT (" + key + ") DO UPDATE SET " + strings.Join(set, ", ")
 }
 
 // without removes a column from those that are read.

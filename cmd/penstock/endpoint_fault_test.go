@@ -89,29 +89,46 @@ func (h *heard) missing(runs []penstock.Run, types ...penstock.EndpointEvent) er
 // message, and none is invented.
 func TestKillLosesNoMessage(t *testing.T) {
 	t.Parallel()
-	const all = 24
 	testkit.Engines(t, func(t *testing.T, database string) {
 		testkit.TakesLongOnPostgres(t, database)
-		args := append([]string{"--event-private-network", "127.0.0.0/8"}, noWorker...)
-		h := serveHooks(t, testkit.ServeOptions{Database: database, Args: args})
+		killWhileSending(t, database, 24, 1, penstock.EventRunCreated, penstock.EventRunStarted, penstock.EventRunSucceeded)
+	})
+}
+
+// The same while runs are created as fast as the server takes them, which is more than 200 a second.
+func TestKillLosesNoMessageOfABurst(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, database string) {
+		testkit.TakesLongOnPostgres(t, database)
+		killWhileSending(t, database, 900, 16, penstock.EventRunCreated)
+	})
+}
+
+// killWhileSending kills a server three times while senders send deliveries that each start a run. The receiver
+// must get one message of each type about each run.
+func killWhileSending(t *testing.T, database string, all, senders int, types ...penstock.EndpointEvent) {
+	t.Helper()
+	args := append([]string{"--event-private-network", "127.0.0.0/8"}, noWorker...)
+	h := serveHooks(t, testkit.ServeOptions{Database: database, Args: args})
+	if len(types) > 1 {
 		startWorker(t, h.Server)
-		receiver := &heard{t: t, seen: map[string]bool{}, ids: map[string]map[string]bool{}}
-		hooks := httptest.NewServer(receiver)
-		t.Cleanup(hooks.Close)
-		types := []penstock.EndpointEvent{
-			penstock.EventRunCreated, penstock.EventRunStarted, penstock.EventRunSucceeded,
-		}
-		var endpoint penstock.EventEndpoint
-		h.ask(http.MethodPost, "/event-endpoints", map[string]any{"url": hooks.URL, "events": types},
-			http.StatusCreated, &endpoint)
-		receiver.secret = endpoint.Secrets[0].Secret
-		w := h.tokenHook("events")
-		h.automation(w, "review", "demo: say seen", nil)
+	}
+	receiver := &heard{t: t, seen: map[string]bool{}, ids: map[string]map[string]bool{}}
+	hooks := httptest.NewServer(receiver)
+	t.Cleanup(hooks.Close)
+	var endpoint penstock.EventEndpoint
+	h.ask(http.MethodPost, "/event-endpoints", map[string]any{"url": hooks.URL, "events": types},
+		http.StatusCreated, &endpoint)
+	receiver.secret = endpoint.Secrets[0].Secret
+	w := h.tokenHook("events")
+	h.automation(w, "review", "demo: say seen", nil)
+	var told ledger
+	var sending sync.WaitGroup
+	begun := time.Now()
+	for sender := range senders {
 		s := newSender(t)
-		var told ledger
-		var sending sync.WaitGroup
 		sending.Go(func() {
-			for n := range all {
+			for n := sender; n < all; n += senders {
 				identity := fmt.Sprint(n)
 				for !told.has(identity) { // like a sender that gets no response
 					got, err := s.try(
@@ -120,28 +137,31 @@ func TestKillLosesNoMessage(t *testing.T) {
 					)
 					if err == nil && got.status == http.StatusAccepted {
 						told.note(identity, got.deliveryID())
+					} else {
+						<-time.After(20 * time.Millisecond)
 					}
-					<-time.After(20 * time.Millisecond)
 				}
 			}
 		})
-		for _, accepted := range []int{all / 4, all / 2, all} {
-			testkit.Eventually(t, time.Minute, func() error {
-				if n := told.size(); n < accepted {
-					return fmt.Errorf("%d deliveries were accepted, waiting for %d", n, accepted)
-				}
-				return nil
-			})
-			h.Kill9()
-			h.Restart()
+	}
+	for _, accepted := range []int{all / 4, all / 2, all} {
+		testkit.Eventually(t, time.Minute, func() error {
+			if n := told.size(); n < accepted {
+				return fmt.Errorf("%d deliveries were accepted, waiting for %d", n, accepted)
+			}
+			return nil
+		})
+		t.Logf("a kill after %d deliveries in %s", told.size(), time.Since(begun))
+		h.Kill9()
+		h.Restart()
+		begun = time.Now()
+	}
+	sending.Wait()
+	testkit.Eventually(t, 2*time.Minute, func() error {
+		runs := h.runs(w)
+		if len(runs) != all {
+			return fmt.Errorf("%d runs exist, want %d", len(runs), all)
 		}
-		sending.Wait()
-		testkit.Eventually(t, 2*time.Minute, func() error {
-			runs := h.runs(w)
-			if len(runs) != all {
-				return fmt.Errorf("%d runs exist, want %d", len(runs), all)
-			}
-			return receiver.missing(runs, types...)
-		})
+		return receiver.missing(runs, types...)
 	})
 }

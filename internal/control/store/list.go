@@ -116,6 +116,7 @@ func (rs Runs) List(ctx context.Context, v Viewer, q penstock.RunQuery) (RunList
 	if q.Ascending {
 		page.direction, after = "ASC", ">"
 	}
+	page.subject = q.Subject != "" && strings.HasSuffix(page.column, "_at")
 	page.w = runFilter(v, q)
 	if err := rs.filterText(ctx, page.w, q.Text); err != nil {
 		return list, err
@@ -212,6 +213,7 @@ type runsPage struct {
 	w                 *where
 	states            []penstock.State        // empty: any
 	few               map[penstock.State]bool // the states with so few runs that sorting all of them is fast
+	subject           bool                    // the runs are about one subject, so they are few
 	column, direction string
 	limit             int
 }
@@ -229,8 +231,8 @@ func (p runsPage) ids() (text string, args []any) {
 		if state != "" {
 			part.add("r.state = ?", string(state))
 		}
-		if p.few[state] {
-			sorted += " + 0" // no index has this expression, so the one with the states is used
+		if p.few[state] || p.subject {
+			sorted += " + 0" // no index has this expression, so the one with the states or subjects is used
 		}
 		text, partArgs := part.numbered(len(args) + 1)
 		parts = append(parts, fmt.Sprintf(`SELECT *
@@ -330,7 +332,9 @@ func runFilter(v Viewer, q penstock.RunQuery) *where {
 	w.addSkill(q.Skill)
 	equal("r.schedule_id", q.ScheduleID)
 	equal("r.automation_id", q.AutomationID)
-	equal("r.subject", q.Subject)
+	if q.Subject != "" {
+		w.add("r.subject = ? AND r.subject <> ''", q.Subject) // the index excludes runs without a subject
+	}
 	equal("r.webhook_uid", q.WebhookUID)
 	switch q.EnvironmentID {
 	case "":

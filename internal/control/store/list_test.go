@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -431,4 +433,34 @@ func TestUnindexed(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestTheRunsOfASubjectAreFoundByTheirIndex(t *testing.T) {
+	t.Parallel()
+	for _, sorted := range []string{"updated_at", "created_at"} {
+		t.Run(sorted, func(t *testing.T) {
+			t.Parallel()
+			url := "sqlite://" + filepath.Join(t.TempDir(), "penstock.db")
+			s := testkit.OpenStore(t, url)
+			mustCreate(t, s, func(r *store.NewRun) { r.Title, r.Subject = "about seven", "acme/shop#7" })
+			mustCreate(t, s, func(r *store.NewRun) { r.Title, r.Subject = "about eight", "acme/shop#8" })
+			q := penstock.RunQuery{Subject: "acme/shop#7", SortBy: sorted}
+			if got := listed(t, s, everything, q); !slices.Equal(got, []string{"about seven"}) {
+				t.Errorf("got %v", got)
+			}
+			var plan []string
+			for _, text := range s.Statements() {
+				if !strings.Contains(text, "r.subject = $") {
+					continue
+				}
+				text = regexp.MustCompile(`\$\d+`).ReplaceAllString(text, "''")
+				for _, row := range testkit.Rows(t, url, "EXPLAIN QUERY PLAN "+text) {
+					plan = append(plan, row[3])
+				}
+			}
+			if got := strings.Join(plan, "\n"); !strings.Contains(got, "INDEX runs_subject (team=? AND subject=?)") {
+				t.Errorf("SQLite reads other runs, too:\n%s", got)
+			}
+		})
+	}
 }

@@ -88,10 +88,15 @@ attack: ## try every attack of a sealed run, and print a table; UPDATE=1 writes 
 guards: ## remove each guard of testdata/guards.yaml in a copy of the tree, and show the test that fails; ONLY=text
 	@PENSTOCK_GUARDS='$(or $(ONLY),all)' go test -count=1 -timeout 60m -run '^TestGuards$$' -v .
 
+# Worlds of random tests, each in a process of its own; the first seed; the engine.
+WORLDS ?= 2
+SEED ?= $(shell date +%s)
+ENGINE ?= sqlite
+
 .PHONY: simulate
-simulate: ## let a year pass with schedules, events, faults and wrong clocks; prints the seed; DAYS, SOURCES, WORLDS, SEED
+simulate: ## let a year pass with schedules, events, faults and wrong clocks; DAYS, SOURCES, WORLDS, SEED, ENGINE=postgres
 	@PENSTOCK_TEST_DAYS='$(or $(DAYS),365)' PENSTOCK_TEST_SOURCES='$(or $(SOURCES),500)' \
-		scripts/simulate '$(or $(WORLDS),2)' '$(or $(SEED),$(shell date +%s))'
+		scripts/worlds '$(ENGINE)' internal/control '^TestALongTime$$' '$(WORLDS)' '$(SEED)' 1
 
 .PHONY: docker-test
 docker-test: ## test the sandbox docker in full, with a Docker daemon that the tests start; needs root

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -41,20 +40,23 @@ func TestALongTime(t *testing.T) {
 	t.Parallel()
 	seed := setting("PENSTOCK_TEST_SEED", 1)
 	days, sources := setting("PENSTOCK_TEST_DAYS", 4), setting("PENSTOCK_TEST_SOURCES", 20)
-	begun := time.Now()
-	synctest.Test(t, func(t *testing.T) {
-		y := newYear(t, seed, int(sources))
-		y.live(time.Duration(days) * 24 * time.Hour)
-		y.drain()
-		y.check()
-		t.Logf("%+v", y.counts)
+	testkit.Engines(t, func(t *testing.T, url string) {
+		begun := time.Now()
+		synctest.Test(t, func(t *testing.T) {
+			y := newYear(t, url, seed, int(sources))
+			y.live(time.Duration(days) * 24 * time.Hour)
+			y.drain()
+			y.check()
+			t.Logf("%+v", y.counts)
+		})
+		t.Logf("seed %d: %d days took %s", seed, days, time.Since(begun).Round(time.Second))
 	})
-	t.Logf("seed %d: %d days took %s", seed, days, time.Since(begun).Round(time.Second))
 }
 
 // year is a team with schedules, automations, workers and two servers over one database.
 type year struct {
 	*testworld.World
+	setClock func() // sets the clock of the database
 	random   *rand.Rand
 	begun    time.Time
 	end      time.Time
@@ -67,7 +69,7 @@ type year struct {
 	received *testworld.Received
 	broken   map[string]bool          // runs that did not end by themselves with success
 	stalls   map[string]penstock.Time // when a run that said nothing stalls, by run
-	stalling bool                     // a run stalls about now
+	stalling bool                     // a run stalls about now, or a server can see only now that one did
 	covered  bool                     // a server was there since the last step
 	counts   counts
 }
@@ -110,14 +112,17 @@ func (y *year) one(n int) bool { return y.random.IntN(n) == 0 }
 
 func pick[T any](y *year, list ...T) T { return list[y.random.IntN(len(list))] }
 
-func newYear(t *testing.T, seed uint64, sources int) *year {
+// perFactory is how many sources share a factory: a new automation compares all of its factory.
+const perFactory = 100
+
+func newYear(t *testing.T, url string, seed uint64, sources int) *year {
 	t.Helper()
 	y := &year{
 		random: rand.New(rand.NewPCG(seed, seed)), received: testworld.NewReceived(),
 		jobs: map[string]penstock.Lease{}, broken: map[string]bool{}, stalls: map[string]penstock.Time{},
 	}
-	testkit.ClockOfTest()
-	y.World = testworld.New(t, "sqlite://"+filepath.Join(t.TempDir(), "penstock.db"), func(d *run.Deps) {
+	url, y.setClock = testkit.ClockOfTest(t, url)
+	y.World = testworld.New(t, url, func(d *run.Deps) {
 		testworld.DefaultWebhooks(d)
 		d.Log, d.TimesByHand = slog.New(slog.DiscardHandler), true
 		d.Stall = &penstock.StallRule{}
@@ -132,10 +137,13 @@ func newYear(t *testing.T, seed uint64, sources int) *year {
 	y.Listen(announce.EndpointRequest{})
 	watched := y.CreateEnvironment(penstock.EnvironmentConfig{Name: "watched", StallAfter: "10m"}).UID
 	home := y.NewFactory("acme")
+	y.newWebhooks(home)
 	for i := range sources {
+		if i > 0 && i%perFactory == 0 {
+			home = y.NewFactory("acme-" + strconv.Itoa(i))
+		}
 		y.sources = append(y.sources, y.newSource(home, watched, i))
 	}
-	y.newWebhooks(home)
 	return y
 }
 
@@ -181,13 +189,19 @@ func (y *year) live(d time.Duration) {
 		if at.After(y.end) {
 			break
 		}
-		time.Sleep(time.Until(at))
+		y.sleep(time.Until(at))
 		for len(y.agenda) > 0 && y.agenda[0].at.Equal(at) {
 			y.next().do()
 		}
 		y.pass()
 	}
-	time.Sleep(time.Until(y.end))
+	y.sleep(time.Until(y.end))
+}
+
+// sleep lets a time pass, also in the database.
+func (y *year) sleep(d time.Duration) {
+	time.Sleep(d)
+	y.setClock()
 }
 
 // drain lets everything end that works or waits.
@@ -204,7 +218,7 @@ func (y *year) drain() {
 		for _, l := range y.jobs {
 			y.finish(l, penstock.StateSucceeded)
 		}
-		time.Sleep(time.Minute)
+		y.sleep(time.Minute)
 		for len(y.agenda) > 0 && y.agenda[0].at.Before(time.Now()) {
 			y.next()
 		}
@@ -258,11 +272,11 @@ func (y *year) trouble() {
 	case 0:
 		y.counts.Outages++
 		s.down = true
-		y.after(time.Duration(y.random.IntN(12*60))*time.Minute, func() { s.down, s.rules = false, control.New(y.Deps) })
+		y.after(time.Duration(y.random.IntN(12*60))*time.Minute, func() { y.start(s) })
 	case 1:
 		y.counts.Jumps++
 		s.skew = pick(y, -3*time.Hour, -time.Minute, 0, time.Minute, 3*time.Hour)
-		y.after(time.Duration(y.random.IntN(600))*time.Minute, func() { s.skew = 0 })
+		y.after(time.Duration(y.random.IntN(600))*time.Minute, func() { s.skew, y.stalling = 0, true })
 	case 2: // the whole machine sleeps
 		y.counts.Outages++
 		for _, s := range y.servers {
@@ -270,12 +284,15 @@ func (y *year) trouble() {
 		}
 		y.after(time.Duration(y.random.IntN(40))*time.Hour, func() {
 			for _, s := range y.servers {
-				s.down, s.rules = false, control.New(y.Deps)
+				y.start(s)
 			}
 		})
 	}
 	y.after(time.Duration(y.random.IntN(6*24))*time.Hour, y.trouble)
 }
+
+// start starts a server, which looks for stalled runs soon.
+func (y *year) start(s *server) { s.down, s.rules, y.stalling = false, control.New(y.Deps), true }
 
 // dying is a context that ends when a server has looked at it so often: a kill between two statements.
 type dying struct {
@@ -300,7 +317,7 @@ func (d *dying) Err() error {
 func (y *year) pass() {
 	y.covered = false
 	for i, s := range y.servers {
-		if s.down || i > 0 && !y.servers[0].down && s.skew == 0 && !y.one(8) {
+		if first := y.servers[0]; s.down || i > 0 && !first.down && first.skew == 0 && s.skew == 0 && !y.one(8) {
 			continue // most of the time, one of two finds nothing left to do
 		}
 		if y.one(300) {

@@ -83,9 +83,33 @@ func Rows(t *testing.T, url, query string, args ...any) (list [][]string) {
 	return list
 }
 
-// ClockOfTest lets the SQLite databases of this process tell the time of the goroutine that asks, which
-// testing/synctest sets.
-var ClockOfTest = sync.OnceFunc(func() {
+// ClockOfTest gives a database the clock of testing/synctest. It returns the URL of the database with that clock,
+// and tick, which sets the clock of a PostgreSQL database to the time of the goroutine.
+func ClockOfTest(t *testing.T, url string) (clocked string, tick func()) {
+	t.Helper()
+	if strings.HasPrefix(url, "sqlite://") {
+		clockOfSQLite()
+		return url, func() {}
+	}
+	url = withParameter(t, url, "search_path", "public,pg_catalog")
+	// Otherwise the store listens for notifications, and no time passes while a goroutine reads from the network.
+	url = withParameter(t, url, "default_query_exec_mode", "exec")
+	db := open(t, url)
+	t.Cleanup(func() { _ = db.Close() })
+	exec := func(statement string, args ...any) {
+		if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("CREATE TABLE clock_of_test AS SELECT pg_catalog.clock_timestamp() AS at")
+	exec("CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS 'SELECT at FROM clock_of_test'")
+	tick = func() { exec("UPDATE clock_of_test SET at = $1", time.Now()) }
+	tick()
+	return url, tick
+}
+
+// clockOfSQLite gives that clock to all SQLite databases of this process.
+var clockOfSQLite = sync.OnceFunc(func() {
 	now := func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
 		return float64(time.Now().UnixMilli()) / 1000, nil
 	}

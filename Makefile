@@ -98,6 +98,14 @@ simulate: ## let a year pass with schedules, events, faults and wrong clocks; DA
 	@PENSTOCK_TEST_DAYS='$(or $(DAYS),365)' PENSTOCK_TEST_SOURCES='$(or $(SOURCES),500)' \
 		scripts/worlds '$(ENGINE)' internal/control '^TestALongTime$$' '$(WORLDS)' '$(SEED)' 1
 
+# Each world has as many sequences of each of the three modes.
+SEQUENCES = $(shell echo $$(( ($(or $(N),6000) + 3 * $(WORLDS) - 1) / (3 * $(WORLDS)) )))
+
+.PHONY: sequences
+sequences: ## run N random sequences of events, each about one subject; WORLDS, SEED, ENGINE=postgres
+	@PENSTOCK_TEST_SEQUENCES='$(SEQUENCES)' scripts/worlds '$(ENGINE)' internal/control/factory \
+		'^TestSequencesOfEventsOnASubject$$/.*/.*' '$(WORLDS)' '$(SEED)' '$(SEQUENCES)'
+
 .PHONY: docker-test
 docker-test: ## test the sandbox docker in full, with a Docker daemon that the tests start; needs root
 	@scripts/need docker.io bubblewrap

@@ -175,45 +175,73 @@ func (s *sequence) drain() {
 	}
 }
 
+// run takes random steps, lets all end, and checks what became of the events.
+func (s *sequence) run() {
+	for range 4 + s.random.IntN(24) {
+		s.step()
+		s.check()
+	}
+	s.drain()
+}
+
+// perWorld is how many sequences share a world, each with a subject of its own.
+const perWorld = 2000
+
 // Whatever happens in whatever order, one run at most works on a subject, and each event reaches one
-// prompt or has a fate that says why not. PENSTOCK_TEST_SEED repeats a seed, PENSTOCK_TEST_SEQUENCES
-// sets how many sequences there are.
+// prompt or has a fate that says why not. Each sequence has a seed of its own, in a row.
+// PENSTOCK_TEST_SEED sets the first, PENSTOCK_TEST_SEQUENCES how many there are for each mode; make
+// sequences runs many.
 func TestSequencesOfEventsOnASubject(t *testing.T) {
-	sequences := 12
-	if n, err := strconv.Atoi(os.Getenv("PENSTOCK_TEST_SEQUENCES")); err == nil {
+	sequences := uint64(12)
+	if n, err := strconv.ParseUint(os.Getenv("PENSTOCK_TEST_SEQUENCES"), 10, 64); err == nil {
 		sequences = n
 	}
-	seed := rand.Uint64()
+	first := uint64(rand.Uint32())
 	if n, err := strconv.ParseUint(os.Getenv("PENSTOCK_TEST_SEED"), 10, 64); err == nil {
-		seed = n
+		first = n
 	}
 	for _, busy := range []penstock.WhenBusy{
 		penstock.WhenBusyCoalesce, penstock.WhenBusyQueue, penstock.WhenBusyReplace,
 	} {
 		t.Run(string(busy), func(t *testing.T) {
-			t.Logf("seed %d", seed)
-			most := penstock.MostFollowups
-			rules := closable(busy != penstock.WhenBusyQueue)
-			rules.WhenBusy, rules.MaxFollowups = &busy, &most
-			withSubjects(t, rules, func(w *topics) {
-				if _, err := w.Resources.UpdateAutomation(
-					t.Context(), w.Admin, w.factory, w.automation.UID, factory.AutomationRequest{Triggers: on(`"opened"`)},
-				); err != nil {
-					t.Fatal(err)
-				}
-				random := rand.New(rand.NewPCG(seed, 1))
-				for pr := range sequences {
-					s := &sequence{
-						topics: w, random: random, pr: pr + 1, received: testworld.NewReceived(),
-						ended: map[string]bool{},
-					}
-					for range 4 + random.IntN(24) {
-						s.step()
-						s.check()
-					}
-					s.drain()
-				}
-			})
+			for seed := first; seed < first+sequences; seed += perWorld {
+				t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+					testSequences(t, busy, seed, min(seed+perWorld, first+sequences))
+				})
+			}
 		})
 	}
+}
+
+// testSequences runs the sequences of the seeds from first to before end.
+func testSequences(t *testing.T, busy penstock.WhenBusy, first, end uint64) {
+	t.Helper()
+	most := penstock.MostFollowups
+	rules := closable(busy != penstock.WhenBusyQueue)
+	rules.WhenBusy, rules.MaxFollowups = &busy, &most
+	withSubjects(t, rules, func(w *topics) {
+		if _, err := w.Resources.UpdateAutomation(
+			w.T.Context(), w.Admin, w.factory, w.automation.UID, factory.AutomationRequest{Triggers: on(`"opened"`)},
+		); err != nil {
+			w.T.Fatal(err)
+		}
+		begun, seed := time.Now(), first
+		defer func() {
+			if w.T.Failed() {
+				w.T.Logf("failed after %d others in this world; make sequences N=3 WORLDS=1 ENGINE=%s SEED=%d repeats it",
+					seed-first, w.Deps.Store.Engine(), seed)
+			}
+		}()
+		for ; seed < end; seed++ {
+			s := &sequence{
+				topics: w, random: rand.New(rand.NewPCG(seed, 1)), pr: int(seed-first) + 1,
+				received: testworld.NewReceived(), ended: map[string]bool{},
+			}
+			if s.run(); w.T.Failed() {
+				return
+			}
+		}
+		w.T.Logf("%s, seeds %d to %d: %.0f sequences a second", busy, first, end-1,
+			float64(end-first)/time.Since(begun).Seconds())
+	})
 }

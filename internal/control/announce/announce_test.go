@@ -623,16 +623,21 @@ func TestANameThatMovesToAPrivateAddressGetsNothing(t *testing.T) {
 	})
 }
 
+// otherServer starts another server on the same database.
+func (w *world) otherServer() {
+	other := control.New(w.Deps)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = other.Run(w.T.Context())
+	}()
+	w.T.Cleanup(func() { <-done })
+}
+
 // Two servers with one database: nothing is sent twice while both live, and one takes over from the other.
 func TestTwoServersSendEachMessageOnce(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		other := control.New(w.Deps)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			_ = other.Run(w.T.Context())
-		}()
-		w.T.Cleanup(func() { <-done })
+		w.otherServer()
 		r := newReceiver(w.T, nil)
 		w.endpoint(r.url)
 		const n = 60
@@ -653,13 +658,7 @@ func TestTwoServersSendEachMessageOnce(t *testing.T) {
 // An answer takes longer than the lease of an endpoint, and another server looks for what is due meanwhile.
 func TestALongAttemptIsNotRepeated(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		other := control.New(w.Deps)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			_ = other.Run(w.T.Context())
-		}()
-		w.T.Cleanup(func() { <-done })
+		w.otherServer()
 		r := newReceiver(w.T, func(rw http.ResponseWriter, req *http.Request) {
 			select {
 			case <-time.After(12 * time.Second):

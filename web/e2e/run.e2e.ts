@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Route } from 'playwright-core';
-import { expect, test } from './world.ts';
+import { expect, hold, test } from './world.ts';
 
 /** A prompt that has the offline model do a bit of everything, and then ask. */
 const everything = String.raw`Look around
@@ -226,15 +225,14 @@ test('a follow-up is kept while another tab is looked at, and sent once', async 
   await page.getByRole('tab', { name: 'Transcript' }).click();
   expect(await followUp.inputValue()).toBe('demo: say The second');
 
-  const held: Route[] = [];
-  await page.route('**/followups', (route) => void held.push(route));
+  const held = await hold(page, '**/followups');
   await followUp.press('Control+Enter');
   await page.locator('button[type=submit][data-loading]').waitFor();
   await followUp.press('Control+Enter');
   await followUp.fill('And then');
-  await Promise.all(held.map((route) => route.continue()));
+  held.release();
   await page.getByRole('region', { name: 'Transcript' }).getByText('The second', { exact: true }).waitFor();
-  expect(held.length).toBe(1);
+  expect(held.requests()).toBe(1);
   expect(await page.getByLabel('Follow-up').inputValue()).toBe('And then');
 });
 
@@ -244,13 +242,12 @@ test('a message is in the transcript at once, and says what became of it', async
   await world.signIn(`/runs/${run_id}`);
   const transcript = page.getByRole('region', { name: 'Transcript' });
   await transcript.getByText(/^while/).waitFor();
-  const held: Route[] = [];
-  await page.route('**/followups', (route) => void held.push(route));
+  const held = await hold(page, '**/followups');
   await page.getByLabel('Follow-up').fill('demo: say Hurry');
   await page.getByRole('button', { name: 'Send' }).click();
   const message = transcript.getByRole('article').filter({ hasText: 'demo: say Hurry' });
   await message.getByText('Sending…').waitFor();
-  await Promise.all(held.map((route) => route.continue()));
+  held.release();
   await message.getByText('Queued: delivered after this turn').waitFor();
   await world.look('run-queued');
   server.write(run_id, 'go');

@@ -1,5 +1,4 @@
-import type { Route } from 'playwright-core';
-import { expect, test } from './world.ts';
+import { expect, hold, test } from './world.ts';
 
 test('the first visit teaches how to start', async ({ world }) => {
   const { page } = world;
@@ -56,16 +55,15 @@ test('a run can choose a harness that is ready, and the form says why others are
 test('a run that is asked for twice is started once', async ({ world }) => {
   const { page, server } = world;
   await world.signIn('/runs');
-  const held: Route[] = [];
-  await page.route(`${server.url}/api/v1/agent/runs`, (route) => void held.push(route)); // the POST; what is read has a query
+  const held = await hold(page, `${server.url}/api/v1/agent/runs`); // the POST; what is read has a query
   await page.getByRole('button', { name: 'New run' }).first().click();
   await page.getByLabel('Prompt').fill('Only once\ndemo: say Once');
   await page.getByLabel('Prompt').press('Control+Enter');
   await page.locator('button[type=submit][data-loading]').waitFor();
   await page.getByLabel('Prompt').press('Control+Enter');
-  await Promise.all(held.map((route) => route.continue()));
+  held.release();
   await page.getByRole('heading', { name: 'Only once' }).waitFor();
-  expect(held.length).toBe(1);
+  expect(held.requests()).toBe(1);
 });
 
 test('the list is live, and the address carries its filter', async ({ world }) => {

@@ -38,6 +38,24 @@ export interface World {
   look(name: string, page?: Page): Promise<void>;
 }
 
+/**
+ * Holds the requests to an address, as a slow network does, until they are let go. A page may show that it sends
+ * before the request is here, so those that come later are let go, too.
+ */
+export async function hold(page: Page, address: string): Promise<{ release(): void; requests(): number }> {
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let requests = 0;
+  await page.route(address, async (route) => {
+    requests += 1;
+    await released;
+    await route.continue();
+  });
+  return { release, requests: () => requests };
+}
+
 /** A fixture: a browser. */
 export function browserAt(executablePath: string) {
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of what a fixture needs

@@ -116,7 +116,6 @@ func (rs Runs) List(ctx context.Context, v Viewer, q penstock.RunQuery) (RunList
 	if q.Ascending {
 		page.direction, after = "ASC", ">"
 	}
-	page.subject = q.Subject != "" && strings.HasSuffix(page.column, "_at")
 	page.w = runFilter(v, q)
 	if err := rs.filterText(ctx, page.w, q.Text); err != nil {
 		return list, err
@@ -130,7 +129,10 @@ func (rs Runs) List(ctx context.Context, v Viewer, q penstock.RunQuery) (RunList
 	}
 	page.states = slices.Compact(slices.Sorted(slices.Values(q.States)))
 	var err error
-	if page.few, err = rs.fewIn(ctx, v.Team, page.states, page.column); err != nil {
+	if page.few, err = rs.fewIn(ctx, v.Team, page.states, page.column); err == nil {
+		page.rare, err = rs.areRare(ctx, v.Team, q)
+	}
+	if err != nil {
 		return list, rs.s.d.mapError(fmt.Errorf("list runs: %w", err))
 	}
 	return list, rs.s.d.mapError(rs.readPage(ctx, page, &list))
@@ -213,7 +215,7 @@ type runsPage struct {
 	w                 *where
 	states            []penstock.State        // empty: any
 	few               map[penstock.State]bool // the states with so few runs that sorting all of them is fast
-	subject           bool                    // the runs are about one subject, so they are few
+	rare              bool                    // they have something in common that so few runs have
 	column, direction string
 	limit             int
 }
@@ -228,11 +230,13 @@ func (p runsPage) ids() (text string, args []any) {
 	var parts []string
 	for _, state := range states {
 		part, sorted := p.w.clone(), "r."+p.column
-		if state != "" {
+		if state != "" && p.rare {
+			part.add("r.state || '' = ?", string(state)) // the index with the states has more runs
+		} else if state != "" {
 			part.add("r.state = ?", string(state))
 		}
-		if p.few[state] || p.subject {
-			sorted += " + 0" // no index has this expression, so the one with the states or subjects is used
+		if p.few[state] || p.rare && strings.HasSuffix(p.column, "_at") {
+			sorted += " + 0" // no index has this expression, so another one is used than the one by time
 		}
 		text, partArgs := part.numbered(len(args) + 1)
 		parts = append(parts, fmt.Sprintf(`SELECT *
@@ -275,6 +279,39 @@ func (rs Runs) fewIn(
 		few[state] = counts[i] <= fewMatches
 	}
 	return few, nil
+}
+
+// rareBy are the columns of a filter that have an index without its empty values. A run of a team may have a
+// value of its own in each.
+var rareBy = []struct {
+	column string
+	value  func(penstock.RunQuery) string
+}{
+	{"subject", func(q penstock.RunQuery) string { return q.Subject }},
+	{"automation_id", func(q penstock.RunQuery) string { return q.AutomationID }},
+	{"schedule_id", func(q penstock.RunQuery) string { return q.ScheduleID }},
+	{"environment_id", func(q penstock.RunQuery) string {
+		return strings.TrimPrefix(q.EnvironmentID, penstock.EmptyEnvironment)
+	}},
+}
+
+// areRare reports whether at most fewMatches runs have one of the values of a filter. SQLite would read all runs
+// in the index by time to find them.
+func (rs Runs) areRare(ctx context.Context, team string, q penstock.RunQuery) (bool, error) {
+	for _, by := range rareBy {
+		value := by.value(q)
+		if value == "" {
+			continue
+		}
+		var n int
+		err := rs.s.row(ctx, fmt.Sprintf(`SELECT count(*)
+			FROM (SELECT 1 FROM runs WHERE team = $1 AND %s = $2 AND %[1]s <> '' LIMIT %d) AS m`, by.column, fewMatches+1),
+			team, value).Scan(&n)
+		if err != nil || n <= fewMatches {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // where collects conditions. They have ? for each argument until they are numbered.
@@ -330,18 +367,14 @@ func runFilter(v Viewer, q penstock.RunQuery) *where {
 	}
 	equal("r.location", q.Location)
 	w.addSkill(q.Skill)
-	equal("r.schedule_id", q.ScheduleID)
-	equal("r.automation_id", q.AutomationID)
-	if q.Subject != "" {
-		w.add("r.subject = ? AND r.subject <> ''", q.Subject) // the index excludes runs without a subject
+	for _, by := range rareBy {
+		if value := by.value(q); value != "" {
+			w.add("r."+by.column+" = ? AND r."+by.column+" <> ''", value) // as in the condition of the index
+		}
 	}
 	equal("r.webhook_uid", q.WebhookUID)
-	switch q.EnvironmentID {
-	case "":
-	case penstock.EmptyEnvironment:
+	if q.EnvironmentID == penstock.EmptyEnvironment {
 		w.add("r.environment_id = ''")
-	default:
-		w.add("r.environment_id = ?", q.EnvironmentID)
 	}
 	if q.CreatedAfter != 0 {
 		w.add("r.created_at > ?", int64(q.CreatedAfter))

@@ -108,8 +108,8 @@ func (c *checkpointer) loop() {
 		}
 		if err := c.checkpoint(); err != nil {
 			c.s.log.Warn("cannot checkpoint SQLite's write-ahead log; it keeps growing", "error", err)
+			c.giveBack() // after a success, the token is of a later commit that filled the log again
 		}
-		c.giveBack()
 	}
 }
 

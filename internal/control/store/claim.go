@@ -383,7 +383,7 @@ func (su SubjectsTx) readRuns(ctx context.Context, ids []string) (map[string]*su
 	return runs, nil
 }
 
-// receive decides what becomes of an event on a locked subject.
+// receive decides what becomes of an event on a locked subject. joined counts the events that join stored runs.
 func (su SubjectsTx) receive(
 	ctx context.Context, s *SubjectRow, runs map[string]*subjectRun, joined map[string]int64, c subjectStart,
 ) (*SubjectEventRow, error) {
@@ -423,10 +423,7 @@ func (su SubjectsTx) receive(
 	switch {
 	case run.waits() && !s.Closing:
 		e.Fate, e.RunID = penstock.FateMerged, run.id
-		if run.begun == nil {
-			joined[run.id]++
-		}
-		if err := su.join(ctx, *run, s.Rules, at); err != nil {
+		if err := su.join(ctx, *run, joined, s.Rules, at); err != nil {
 			return nil, err
 		}
 	case !goesOn:
@@ -511,7 +508,9 @@ func (su SubjectsTx) gather(ctx context.Context, s *SubjectRow, e *SubjectEventR
 }
 
 // join counts an event that joins a run which waits, and delays its claim if it waits for quiet.
-func (su SubjectsTx) join(ctx context.Context, run subjectRun, rules penstock.SubjectRules, at penstock.Time) error {
+func (su SubjectsTx) join(
+	ctx context.Context, run subjectRun, joined map[string]int64, rules penstock.SubjectRules, at penstock.Time,
+) error {
 	until := readyAt(rules, run.createdAt, at)
 	if c := run.begun; c != nil {
 		c.run.EventsCount++
@@ -526,6 +525,7 @@ func (su SubjectsTx) join(ctx context.Context, run subjectRun, rules penstock.Su
 			return fmt.Errorf("hold run %s: %w", run.id, err)
 		}
 	}
+	joined[run.id]++
 	return nil
 }
 

@@ -306,18 +306,18 @@ func (s *Server) end() {
 			_ = syscall.Kill(p.pid, syscall.SIGKILL)
 		}
 	}
-	showLog(s.tb, "server", s.Logs())
+	showLog(s.tb, "server", s.Logs)
 }
 
 // showLog shows the end of a process's log if the test has failed, without the requests that succeeded: a test
 // that waits makes many.
-func showLog(tb testing.TB, process, log string) {
+func showLog(tb testing.TB, process string, log func() string) {
 	tb.Helper()
 	if !tb.Failed() {
 		return
 	}
 	var kept []byte
-	for line := range strings.Lines(log) {
+	for line := range strings.Lines(log()) {
 		if !strings.Contains(line, "msg=request") || !strings.Contains(line, "status=2") {
 			kept = append(kept, line...)
 		}

@@ -63,8 +63,8 @@ func (s *Server) Worker(tb testing.TB, o WorkerOptions) *Worker {
 		close(w.Exited)
 	}()
 	tb.Cleanup(func() {
-		w.Signal(syscall.SIGKILL)
-		showLog(tb, "worker", w.Logs())
+		w.Kill9()
+		showLog(tb, "worker", w.Logs)
 	})
 	return w
 }

@@ -475,6 +475,25 @@ func TestRareRunsAreFoundByTheirIndex(t *testing.T) {
 	}
 }
 
+// More than a thousand runs are not sorted for each page: they are read in the order of an index.
+func TestCommonRunsAreReadInTheirOrder(t *testing.T) {
+	t.Parallel()
+	s := testkit.OpenStore(t, "sqlite://"+filepath.Join(t.TempDir(), "penstock.db"))
+	var runs []*store.NewRun
+	for range 1001 {
+		runs = append(runs, newRun(func(r *store.NewRun) { r.AutomationID = "busy" }))
+	}
+	write(t, s, func(tx *store.Tx) error { return tx.CreateRuns(t.Context(), runs...) })
+	if got := listed(t, s, everything, penstock.RunQuery{AutomationID: "busy", Limit: 5}); len(got) != 5 {
+		t.Errorf("a page of 5 has %d runs", len(got))
+	}
+	for _, text := range s.Statements() {
+		if strings.Contains(text, "automation_id") && strings.Contains(text, " + 0 ") {
+			t.Errorf("all runs of a busy automation are sorted: %s", text)
+		}
+	}
+}
+
 // wantIndex wants each statement with a condition on a column of runs to find them by the index of the column.
 func wantIndex(t *testing.T, s *store.Store, url, column string) {
 	t.Helper()

@@ -366,7 +366,7 @@ func TestAScheduleThatStartsNothingIsSilent(t *testing.T) {
 		w.set(factory.AutomationRequest{HealthRequest: expecting("0")})
 		ticks := &world{w.World}
 		s, at := ticks.ticking(func(r *factory.ScheduleRequest) { r.HealthRequest = expecting("2h") })
-		personal, _ := ticks.ticking(func(r *factory.ScheduleRequest) {
+		personal, personalAt := ticks.ticking(func(r *factory.ScheduleRequest) {
 			r.Name, r.Team, r.HealthRequest = "mine", new(false), expecting("2h")
 		})
 		read := func(id string) *penstock.Silence {
@@ -382,7 +382,7 @@ func TestAScheduleThatStartsNothingIsSilent(t *testing.T) {
 			w.T.Error("the schedules are not silent")
 		}
 		w.want(false, 1, 0)
-		ticks.fire(at)
+		ticks.fire(max(at, personalAt))
 		w.look()
 		if read(s.ID) != nil || read(personal.ID) != nil {
 			w.T.Error("the schedules are silent although their runs have started")

@@ -14,8 +14,10 @@ import (
 // that subject. The zero value has no subject: each event starts a run of its own.
 type SubjectRules struct {
 	// Subject is a [SubjectTemplate], or [SubjectAuto].
-	Subject  string   `json:"subject,omitempty"`
-	WhenBusy WhenBusy `json:"when_busy,omitempty"` // coalesce when absent
+	Subject string `json:"subject,omitempty"`
+	// SubjectScope says with which automations its subjects are shared.
+	SubjectScope SubjectScope `json:"subject_scope,omitempty"` // automation when absent
+	WhenBusy     WhenBusy     `json:"when_busy,omitempty"`     // coalesce when absent
 	// Quiet is how long no event of the subject must come before what waits starts. If it is absent, the
 	// first event starts at once, and later ones wait for [DefaultQuiet].
 	Quiet       Period `json:"quiet,omitempty"`
@@ -64,6 +66,25 @@ const (
 	CallContinued CallOutcome = "continued"   // a run on the subject gets its prompt in a follow-up
 	CallMerged    CallOutcome = "merged_into" // its prompt joined the first one of a run that has not begun
 )
+
+// SubjectScope says which automations work on a subject in one run.
+type SubjectScope string
+
+// SubjectScopeAutomation gives each automation subjects of its own. It is the default.
+const (
+	SubjectScopeAutomation SubjectScope = "automation"
+	// SubjectScopeFactory shares them with all automations of the factory that have it. These need the same agent,
+	// secrets and network.
+	SubjectScopeFactory SubjectScope = "factory"
+)
+
+// SubjectScopes lists the values of SubjectScope.
+func SubjectScopes() []SubjectScope {
+	return []SubjectScope{SubjectScopeAutomation, SubjectScopeFactory}
+}
+
+// Valid reports whether s is "" or one of [SubjectScopes].
+func (s SubjectScope) Valid() bool { return s == "" || slices.Contains(SubjectScopes(), s) }
 
 // WhenBusy is what an event does while a run works on its subject.
 type WhenBusy string
@@ -231,10 +252,12 @@ type SubjectEvent struct {
 	Kind       OccurrenceKind `json:"kind"` // not tick
 	DeliveryID string         `json:"delivery_id,omitempty"`
 	WebhookUID string         `json:"webhook_uid,omitempty"`
-	DueAt      Time           `json:"due_at"`
-	DecidedAt  Time           `json:"decided_at,omitzero"` // absent while it waits
-	Fate       Fate           `json:"fate"`
-	Reason     string         `json:"reason,omitempty"`
-	RunID      string         `json:"run_id,omitempty"`
-	FollowupID string         `json:"followup_id,omitempty"` // that gave it; absent: it came with the first prompt
+	// AutomationUID is the automation that waited for the event, if a factory's automations share the subject.
+	AutomationUID string `json:"automation_uid,omitempty"`
+	DueAt         Time   `json:"due_at"`
+	DecidedAt     Time   `json:"decided_at,omitzero"` // absent while it waits
+	Fate          Fate   `json:"fate"`
+	Reason        string `json:"reason,omitempty"`
+	RunID         string `json:"run_id,omitempty"`
+	FollowupID    string `json:"followup_id,omitempty"` // that gave it; absent: it came with the first prompt
 }

@@ -108,6 +108,7 @@ func automationFacts(a penstock.Automation) []fact {
 		{"secrets", strings.Join(a.Secrets, ", ")},
 		{"worker host", a.WorkerHost},
 		{"subject", a.Subject},
+		{"subject scope", string(a.SubjectScope)},
 		{"when busy", string(a.WhenBusy)},
 		{"quiet", string(a.Quiet)},
 		{"longest wait", string(a.LongestWait)},
@@ -192,6 +193,7 @@ type automationFields struct {
 // subjectFields are the flags about what the events of an automation are about.
 type subjectFields struct {
 	Subject        *string `placeholder:"TEMPLATE" field:"/subject" help:"What events are about, such as '{{repository.full_name}}#{{pull_request.number}}', or auto. Later events about the same reach the same run."`
+	SubjectScope   *string `placeholder:"automation|factory" field:"/subject_scope" help:"Whose events about the same reach the same run: those of this automation (the default), or of all automations of the factory that have factory, which need the same agent, secrets and network."`
 	WhenBusy       *string `placeholder:"HOW" field:"/when_busy" help:"What an event does while a run works on its subject: coalesce (one follow-up after the turn; the default), queue, replace or parallel."`
 	Quiet          *string `placeholder:"TIME" field:"/quiet" help:"How long no event of the subject must come before something starts, such as 30s."`
 	LongestWait    *string `placeholder:"TIME" field:"/longest_wait" help:"The most that events wait for that; 5m by default."`

@@ -128,8 +128,9 @@ var rules = map[string]rule{
 		max:         penstock.MaxTitleTemplate,
 		valid:       func(subject string) bool { _, err := penstock.ParseSubject(subject); return err == nil },
 	},
-	"whenBusy": {enum: wordsOf(penstock.WhensBusy())},
-	"onHollow": {enum: wordsOf(penstock.OnHollows())},
+	"subjectScope": {enum: wordsOf(penstock.SubjectScopes())},
+	"whenBusy":     {enum: wordsOf(penstock.WhensBusy())},
+	"onHollow":     {enum: wordsOf(penstock.OnHollows())},
 	"period": {
 		pattern: periodPattern, zero: true, max: 32,
 		description: "be a time such as 30s, 5m or 14d, up to 366d",

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -22,6 +23,21 @@ type Settings struct {
 	Secrets       []string             `json:"secrets,omitzero" rule:"secret" about:"Managed secrets, in place of those of the layer above."`
 	MCPServers    map[string]MCPServer `json:"mcpServers,omitzero" about:"MCP servers, in place of those of the layer above."`
 	WorkerHost    string               `json:"workerHost,omitzero" config:"worker_host" unset:"null or empty" rule:"name" about:"The self-hosted worker that executes runs."`
+}
+
+// below returns s with the values of the layer above where it has none.
+func (s Settings) below(above Settings) Settings {
+	if s.Harness == nil && s.Model == "" {
+		s.Harness = above.Harness
+	}
+	s.EnvironmentID = cmp.Or(s.EnvironmentID, above.EnvironmentID)
+	if s.Secrets == nil {
+		s.Secrets = above.Secrets
+	}
+	if s.MCPServers == nil {
+		s.MCPServers = above.MCPServers
+	}
+	return s
 }
 
 // Harness is an agent program.

@@ -56,13 +56,14 @@ type AutomationRequest struct {
 
 // SubjectRequest changes what events are about.
 type SubjectRequest struct {
-	Subject        *string            `json:"subject,omitempty"`
-	WhenBusy       *penstock.WhenBusy `json:"when_busy,omitempty"`
-	Quiet          *penstock.Period   `json:"quiet,omitempty"`
-	LongestWait    *penstock.Period   `json:"longest_wait,omitempty"`
-	Keep           *penstock.Period   `json:"keep,omitempty"`
-	MaxFollowups   *int               `json:"max_followups,omitempty"`
-	FollowupPrompt *string            `json:"followup_prompt,omitempty"`
+	Subject        *string                `json:"subject,omitempty"`
+	SubjectScope   *penstock.SubjectScope `json:"subject_scope,omitempty"`
+	WhenBusy       *penstock.WhenBusy     `json:"when_busy,omitempty"`
+	Quiet          *penstock.Period       `json:"quiet,omitempty"`
+	LongestWait    *penstock.Period       `json:"longest_wait,omitempty"`
+	Keep           *penstock.Period       `json:"keep,omitempty"`
+	MaxFollowups   *int                   `json:"max_followups,omitempty"`
+	FollowupPrompt *string                `json:"followup_prompt,omitempty"`
 
 	ContinueOn *[]penstock.Trigger `json:"continue_on,omitempty"`
 	Closes     *[]penstock.Trigger `json:"closes,omitempty"`
@@ -212,6 +213,12 @@ func checkSubject(r penstock.SubjectRules) []penstock.FieldError {
 	}
 	if _, err := penstock.ParseSubject(r.Subject); err != nil {
 		bad("/subject", "%s", err)
+	}
+	switch shared := r.SubjectScope == penstock.SubjectScopeFactory; {
+	case !r.SubjectScope.Valid():
+		bad("/subject_scope", "must be automation or factory")
+	case shared && strings.TrimSpace(r.Subject) == "":
+		bad("/subject_scope", "factory needs a subject")
 	}
 	if !r.WhenBusy.Valid() {
 		bad("/when_busy", "must be coalesce, queue, replace or parallel")

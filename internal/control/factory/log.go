@@ -81,7 +81,7 @@ func (s *Deliveries) withFates(ctx context.Context, list []penstock.Delivery) er
 	for i := range list {
 		d := &list[i]
 		for _, e := range events[d.ID] {
-			m := slices.IndexFunc(d.Matches, func(m penstock.DeliveryMatch) bool { return m.SubjectUID == e.SubjectUID })
+			m := slices.IndexFunc(d.Matches, e.Decides)
 			if m < 0 {
 				continue
 			}

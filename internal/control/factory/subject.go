@@ -34,8 +34,12 @@ func claimOf(
 		return subject, nil
 	}
 	rules.ContinueOn, rules.Closes = nil, nil // they are read from the automation
+	scope := run.AutomationID
+	if rules.SubjectScope == penstock.SubjectScopeFactory {
+		scope = run.FactoryUID
+	}
 	return subject, &store.Claim{
-		Key: store.ClaimKey(run.Team, run.AutomationID, on.WebhookUID, values...), Subject: subject, Rules: rules,
+		Key: store.ClaimKey(run.Team, scope, on.WebhookUID, values...), Subject: subject, Rules: rules,
 		Kind: penstock.OccurrenceDelivery,
 	}
 }
@@ -137,12 +141,16 @@ func (s *Subjects) give(ctx context.Context, d store.SubjectRow, now penstock.Ti
 			return err
 		}
 	}
-	a, why, err := s.automationOf(ctx, d)
+	waiting, err := s.store.Subjects.Waiting(ctx, d.UID, 1)
+	if err != nil || len(waiting) == 0 {
+		return err
+	}
+	from, why, err := s.fromAutomation(ctx, d, waiting[0])
 	if err != nil {
 		return err
 	}
 	if why != "" {
-		return s.drop(ctx, d, why, now)
+		return s.drop(ctx, d, from.Event, why, now)
 	}
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
 		subject, due, err := lockDue(ctx, tx, d, now)
@@ -152,39 +160,41 @@ func (s *Subjects) give(ctx context.Context, d store.SubjectRow, now penstock.Ti
 		if subject.RunID == "" {
 			return run.ErrEventsRefused
 		}
-		return run.GiveEvents(ctx, tx, a, subject, now)
+		return run.GiveEvents(ctx, tx, from, subject, now)
 	})
 	known, isKnown := errors.AsType[*penstock.Error](err)
 	switch {
 	case errors.Is(err, run.ErrEventsStay):
 		return nil
 	case errors.Is(err, run.ErrEventsRefused):
-		return s.startAgain(ctx, d, a, now)
+		return s.startAgain(ctx, d, from, now)
 	case isKnown && !known.Code.OurFault():
-		return s.drop(ctx, d, known.Explain(), now)
+		return s.drop(ctx, d, from.Event, known.Explain(), now)
 	}
 	return err
 }
 
-// automationOf returns the automation of a subject, nil for one of calls, or why it starts nothing.
-func (s *Subjects) automationOf(
-	ctx context.Context, d store.SubjectRow,
-) (a *store.AutomationRow, why string, err error) {
+// fromAutomation returns an event that waits with its automation, or why that starts nothing.
+func (s *Subjects) fromAutomation(
+	ctx context.Context, d store.SubjectRow, first store.SubjectEventRow,
+) (from run.EventsFrom, why string, err error) {
+	from.Event = first
 	if d.OfCalls() {
-		return nil, "", nil
+		return from, "", nil
 	}
-	row, err := s.store.Automations.ByUID(ctx, d.AutomationUID)
+	row, err := s.store.Automations.ByUID(ctx, d.AutomationOf(first))
 	switch {
 	case penstock.CodeOf(err) == penstock.CodeNotFound:
-		return nil, "The automation was deleted.", nil
+		return from, "The automation was deleted.", nil
 	case err != nil:
-		return nil, "", err
+		return from, "", err
 	case !row.Enabled:
 		why = "The automation was disabled."
 	case row.Paused != nil:
 		why = row.Paused.Skips("automation")
 	}
-	return &row, why, nil
+	from.Automation = &row
+	return from, why, nil
 }
 
 // lockDue locks a due subject; due is false if another server was first.
@@ -199,38 +209,34 @@ func lockDue(
 	return subject, due && err == nil, err
 }
 
-// drop skips the events of a subject that wait.
-func (s *Subjects) drop(ctx context.Context, d store.SubjectRow, reason string, now penstock.Time) error {
+// drop skips the events of a subject that wait and are of the automation of one of them.
+func (s *Subjects) drop(
+	ctx context.Context, d store.SubjectRow, like store.SubjectEventRow, reason string, now penstock.Time,
+) error {
 	return s.store.Write(ctx, func(tx *store.Tx) error {
 		subject, due, err := lockDue(ctx, tx, d, now)
 		if err != nil || !due {
 			return err
 		}
-		return tx.Subjects().Drop(ctx, subject, reason, now)
+		return tx.Subjects().DropLike(ctx, subject, like, reason, now)
 	})
 }
 
 // startAgain starts a new run for the events that wait, because they cannot continue the last one.
-func (s *Subjects) startAgain(
-	ctx context.Context, d store.SubjectRow, a *store.AutomationRow, now penstock.Time,
-) error {
-	waiting, err := s.store.Subjects.Waiting(ctx, d.UID, 1)
-	if err != nil || len(waiting) == 0 {
-		return err
-	}
-	if starts, err := s.store.Subjects.WaitingStarts(ctx, d.UID); err != nil {
+func (s *Subjects) startAgain(ctx context.Context, d store.SubjectRow, from run.EventsFrom, now penstock.Time) error {
+	if starts, err := s.store.Subjects.WaitingStarts(ctx, from.Event); err != nil {
 		return err
 	} else if !starts {
-		return s.drop(ctx, d, "These events only continue runs, and the run on their subject has ended.", now)
+		return s.drop(ctx, d, from.Event, "These events only continue runs, and the run on their subject has ended.", now)
 	}
-	first := waiting[0]
+	a, first := from.Automation, from.Event // the oldest one
 	started, err := s.runFor(ctx, d, a, first, now)
 	if why, broken := WhyBroken(err); broken {
 		who := "The call"
 		if a != nil {
 			who = "The automation"
 		}
-		return s.drop(ctx, d, who+" cannot start runs: "+why, now)
+		return s.drop(ctx, d, first, who+" cannot start runs: "+why, now)
 	}
 	if err != nil {
 		return err
@@ -247,7 +253,7 @@ func (s *Subjects) startAgain(
 		if err != nil || before.ID != "" && !before.State.Done() {
 			return err
 		}
-		events, err := tx.Subjects().Waiting(ctx, subject.UID, run.MostGathered)
+		events, err := tx.Subjects().WaitingLike(ctx, first, run.MostGathered)
 		if err != nil || len(events) == 0 || events[0].UID != first.UID {
 			return err
 		}

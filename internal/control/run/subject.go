@@ -24,10 +24,9 @@ var ErrEventsRefused = errors.New("the events may not continue the run")
 const MostGathered = 10_000
 
 // GiveEvents gives the events that wait for a locked subject to its run, as one follow-up: to a run that has
-// succeeded, or whose agent has no turn. If an event asks for it, it also ends the agent's turn. The automation's
-// events wait, or calls if it is nil.
+// succeeded, or whose agent has no turn. If an event asks for it, it also ends the agent's turn.
 func GiveEvents(
-	ctx context.Context, tx *store.Tx, a *store.AutomationRow, subject store.SubjectRow, now penstock.Time,
+	ctx context.Context, tx *store.Tx, from EventsFrom, subject store.SubjectRow, now penstock.Time,
 ) error {
 	seen, err := tx.Runs().Lock(ctx, subject.RunID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
@@ -47,7 +46,7 @@ func GiveEvents(
 	case !seen.State.Done() && !idle && !interrupt:
 		return ErrEventsStay
 	}
-	question, err := followEvents(ctx, tx, a, subject, seen, now)
+	question, err := followEvents(ctx, tx, from, subject, seen, now)
 	if err != nil || question == nil {
 		return err
 	}
@@ -61,21 +60,27 @@ func GiveEvents(
 	})
 }
 
+// EventsFrom chooses among the events that wait for a subject: one follow-up has the events of one automation, whose
+// prompt it has.
+type EventsFrom struct {
+	Automation *store.AutomationRow  // nil: they are calls
+	Event      store.SubjectEventRow // one of them
+}
+
 // followEvents adds a follow-up of the events that wait for a run, which is locked. If too many follow-ups
 // came without a person in between, it adds none and returns the question to a person.
 func followEvents(
-	ctx context.Context, tx *store.Tx, a *store.AutomationRow, subject store.SubjectRow, run store.RunRow,
-	now penstock.Time,
+	ctx context.Context, tx *store.Tx, from EventsFrom, subject store.SubjectRow, run store.RunRow, now penstock.Time,
 ) (question *penstock.StatusMessage, err error) {
 	limit := MostGathered
 	if subject.Rules.WhenBusy == penstock.WhenBusyQueue {
 		limit = 1
 	}
-	events, err := tx.Subjects().Waiting(ctx, subject.UID, limit)
+	events, err := tx.Subjects().WaitingLike(ctx, from.Event, limit)
 	if err != nil || len(events) == 0 {
 		return nil, err
 	}
-	told := speechOf(a, events)
+	told := speechOf(from.Automation, events)
 	floor, err := floorFor(ctx, tx, run, told.speakers...)
 	if err != nil {
 		return nil, err
@@ -104,6 +109,7 @@ func followEvents(
 	subject.Followups++
 	if err := tx.Subjects().Give(ctx, subject, store.Given{
 		RunID: run.ID, FollowupID: f.ID, Until: told.events[len(told.events)-1].UID, Fate: penstock.FateContinued,
+		AutomationUID: from.Event.AutomationUID,
 	}, now); err != nil {
 		return nil, err
 	}
@@ -197,16 +203,20 @@ func nextEvents(
 	if n, _, err := tx.Followups().Waiting(ctx, run.ID); err != nil || n > 0 { // they come first
 		return nil, err
 	}
-	var from *store.AutomationRow // of calls: nil
+	waiting, err := tx.Subjects().Waiting(ctx, subject.UID, 1)
+	if err != nil || len(waiting) == 0 {
+		return nil, err
+	}
+	from := EventsFrom{Event: waiting[0]}
 	if !subject.OfCalls() {
-		a, err := tx.Automations().ByUID(ctx, subject.AutomationUID)
+		a, err := tx.Automations().ByUID(ctx, subject.AutomationOf(from.Event))
 		if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && !a.Fires() {
 			return nil, nil //nolint:nilnil // no question
 		}
 		if err != nil {
 			return nil, err
 		}
-		from = &a
+		from.Automation = &a
 	}
 	subject.Interrupt = false
 	question, err := followEvents(ctx, tx, from, subject, run, now)

@@ -156,7 +156,7 @@ func startOn(
 		}
 		return called, hasPlace(ctx, tx, subject, works.ID)
 	}
-	err = GiveEvents(ctx, tx, nil, subject, run.CreatedAt)
+	err = GiveEvents(ctx, tx, EventsFrom{Event: event}, subject, run.CreatedAt)
 	switch {
 	case errors.Is(err, ErrEventsStay):
 		return called, mayWait(ctx, tx, p, subject, works)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -115,9 +116,15 @@ type SubjectEventRow struct {
 	Subject    string       // only of [Subjects.OfDeliveries]
 }
 
+// Decides reports whether the event is what a delivery was for the automation of a match.
+func (r SubjectEventRow) Decides(m penstock.DeliveryMatch) bool {
+	return m.SubjectUID == r.SubjectUID && (r.AutomationUID == "" || r.AutomationUID == m.UID)
+}
+
 var subjectEventFields = newResource("subject_events", "e",
 	textColumn("uid", func(r *SubjectEventRow) *string { return &r.UID }),
 	textColumn("subject_uid", func(r *SubjectEventRow) *string { return &r.SubjectUID }),
+	textColumn("automation_uid", func(r *SubjectEventRow) *string { return &r.AutomationUID }),
 	textColumn("delivery_id", func(r *SubjectEventRow) *string { return &r.DeliveryID }),
 	numberColumn("due_at", func(r *SubjectEventRow) *penstock.Time { return &r.DueAt }),
 	numberColumn("decided_at", func(r *SubjectEventRow) *penstock.Time { return &r.DecidedAt }),
@@ -148,6 +155,7 @@ func readSubjectEvents(ctx context.Context, q querier, where string, args ...any
 // subjectRun is what a subject's newest run looks like to an event.
 type subjectRun struct {
 	id          string
+	automation  string
 	state       penstock.State
 	promptState string
 	createdAt   penstock.Time
@@ -155,7 +163,7 @@ type subjectRun struct {
 	begun       *subjectStart // of the same batch: it is stored later; nil: it is stored
 }
 
-// waits reports whether the run has not begun, so that events can still join its first prompt.
+// waits reports whether the run has not begun, so that events of its automation can still join its first prompt.
 func (r *subjectRun) waits() bool {
 	return r != nil && r.promptState == PromptWaiting &&
 		(r.state == penstock.StateQueued || r.state == penstock.StateBlocked)
@@ -367,11 +375,11 @@ func (su SubjectsTx) newestRuns(ctx context.Context, subjects map[string]*Subjec
 func (su SubjectsTx) readRuns(ctx context.Context, ids []string) (map[string]*subjectRun, error) {
 	runs := make(map[string]*subjectRun, len(ids))
 	for args := range chunks(ids, func(id string) []any { return []any{id} }) {
-		rows, err := su.tx.query(ctx, `SELECT id, state, prompt_state, created_at, finished_at
+		rows, err := su.tx.query(ctx, `SELECT id, automation_id, state, prompt_state, created_at, finished_at
 			FROM runs
 			WHERE id IN (`+placeholders(1, len(args))+")", args...)
 		list, err := collect(su.tx.s, rows, err, "runs of subjects", func(r *subjectRun) []any {
-			return []any{&r.id, &r.state, &r.promptState, &r.createdAt, &r.finishedAt}
+			return []any{&r.id, &r.automation, &r.state, &r.promptState, &r.createdAt, &r.finishedAt}
 		})
 		if err != nil {
 			return nil, err
@@ -398,7 +406,7 @@ func (su SubjectsTx) receive(
 	if claim.Does == EventContinues && s.ClosedAt == 0 && !goesOn {
 		return nothingToContinue(), nil
 	}
-	s.Subject.Subject, s.Rules, s.AutomationUID = claim.Subject, claim.Rules, c.run.AutomationID
+	s.Subject.Subject, s.Rules = claim.Subject, claim.Rules
 	s.EventsCount++
 	s.UpdatedAt = max(s.UpdatedAt, at)
 	e := &SubjectEventRow{
@@ -406,6 +414,9 @@ func (su SubjectsTx) receive(
 			UID: penstock.NewID(), Kind: claim.Kind, DeliveryID: c.member.ID, DueAt: at, DecidedAt: at,
 		},
 		SubjectUID: s.UID, PaidBy: c.member.PaidBy, Continues: claim.Does == EventContinues, Call: claim.Call,
+	}
+	if claim.Rules.SubjectScope == penstock.SubjectScopeFactory {
+		e.AutomationUID = c.run.AutomationID
 	}
 	if claim.Does == EventCloses {
 		return e, su.shut(ctx, s, e, claim, state, at)
@@ -421,7 +432,7 @@ func (su SubjectsTx) receive(
 		s.OpenedAt = max(s.OpenedAt, claim.At)
 	}
 	switch {
-	case run.waits() && !s.Closing:
+	case run.waits() && !s.Closing && run.automation == c.run.AutomationID:
 		e.Fate, e.RunID = penstock.FateMerged, run.id
 		if err := su.join(ctx, *run, joined, s.Rules, at); err != nil {
 			return nil, err
@@ -432,8 +443,8 @@ func (su SubjectsTx) receive(
 		c.run.ReadyAt = readyAt(s.Rules, at, at)
 		c.member.runs[c.start] = newCreateRun(c.run)
 		runs[c.run.ID] = &subjectRun{
-			id: c.run.ID, state: penstock.StateQueued, promptState: PromptWaiting, createdAt: c.run.CreatedAt,
-			begun: &c,
+			id: c.run.ID, automation: c.run.AutomationID, state: penstock.StateQueued, promptState: PromptWaiting,
+			createdAt: c.run.CreatedAt, begun: &c,
 		}
 	default:
 		e.Fate, e.DecidedAt = penstock.FateWaiting, 0
@@ -471,7 +482,7 @@ func (su SubjectsTx) shut(
 	if s.FirstAt == 0 {
 		return nil
 	}
-	return su.end(ctx, s, penstock.FateSkipped, "The delivery "+e.DeliveryID+" closed the subject.", at)
+	return su.end(ctx, s, everyone, penstock.FateSkipped, "The delivery "+e.DeliveryID+" closed the subject.", at)
 }
 
 // begin makes a new run the one that works on the subject.
@@ -481,7 +492,7 @@ func (su SubjectsTx) begin(s *SubjectRow, started *NewRun, before *subjectRun) {
 		started.ContinuesID = before.id
 	}
 	started.SubjectUID, started.Subject, started.EventsCount = s.UID, s.Subject.Subject, 1
-	s.RunID, s.Followups, s.Interrupt, s.Closing = started.ID, 0, false, false
+	s.RunID, s.AutomationUID, s.Followups, s.Interrupt, s.Closing = started.ID, started.AutomationID, 0, false, false
 }
 
 // gather makes an event wait for the run that works on its subject.
@@ -539,7 +550,7 @@ func readyAt(rules penstock.SubjectRules, first, latest penstock.Time) penstock.
 	return min(latest.Add(quiet), first.Add(rules.LongestWait.Or(penstock.DefaultLongestWait)))
 }
 
-// supersede ends what waits of a subject, because a newer event replaces it.
+// supersede ends what waits of a subject, because a newer event of the same automation replaces it.
 func (su SubjectsTx) supersede(ctx context.Context, s *SubjectRow, by *SubjectEventRow, at penstock.Time) error {
 	if s.FirstAt == 0 {
 		return nil
@@ -548,49 +559,81 @@ func (su SubjectsTx) supersede(ctx context.Context, s *SubjectRow, by *SubjectEv
 	if by.Kind == penstock.OccurrenceDelivery {
 		reason = "The delivery " + by.DeliveryID + " replaced it before any run received it."
 	}
-	return su.end(ctx, s, penstock.FateSuperseded, reason, at)
+	return su.end(ctx, s, by.AutomationUID, penstock.FateSuperseded, reason, at)
 }
 
-// end gives the events of a subject that wait a final fate without a run, and lets their payloads go.
+// everyone stands for the events of all automations that share a subject.
+const everyone = "*"
+
+// end gives the events of a subject that wait a final fate without a run, and lets their payloads go. They are the
+// events of one automation that shares the subject, or everyone's.
 func (su SubjectsTx) end(
-	ctx context.Context, s *SubjectRow, fate penstock.Fate, reason string, at penstock.Time,
+	ctx context.Context, s *SubjectRow, whose string, fate penstock.Fate, reason string, at penstock.Time,
 ) error {
-	const waiting = "SELECT e.delivery_id FROM subject_events e WHERE e.subject_uid = $1 AND e.fate = 'waiting'"
-	if _, err := su.tx.exec(
-		ctx, "UPDATE deliveries SET runs = runs - 1 WHERE runs > 0 AND id IN ("+waiting+")", s.UID,
+	const waiting = "e.subject_uid = $1 AND e.fate = 'waiting' AND ($2 = '" + everyone + "' OR e.automation_uid = $2)"
+	if _, err := su.tx.exec(ctx, `UPDATE deliveries
+		SET runs = runs - (SELECT count(*) FROM subject_events e WHERE e.delivery_id = deliveries.id AND `+waiting+`)
+		WHERE runs > 0 AND id IN (SELECT e.delivery_id FROM subject_events e WHERE `+waiting+")", s.UID, whose,
 	); err != nil {
 		return fmt.Errorf("let the payloads of subject %s go: %w", s.UID, err)
 	}
 	// Few events outlive the entries of the log.
-	orphans, err := readSubjectEvents(ctx, su.tx, `e.subject_uid = $1 AND e.fate = 'waiting' AND EXISTS (
+	orphans, err := readSubjectEvents(ctx, su.tx, waiting+` AND EXISTS (
 			SELECT 1 FROM payloads p WHERE p.delivery_id = e.delivery_id
 		)
-		ORDER BY e.delivery_id`, s.UID)
+		ORDER BY e.delivery_id`, s.UID, whose)
 	if err != nil {
 		return err
 	}
-	if _, err := su.decide(ctx, *s, Given{Fate: fate}, reason, at); err != nil {
+	if _, err := su.decide(ctx, *s, Given{Fate: fate, AutomationUID: whose}, reason, at); err != nil {
 		return err
 	}
-	for _, e := range s.gathered {
-		e.Fate, e.Reason, e.DecidedAt = fate, reason, at
+	left, err := su.Waiting(ctx, s.UID, 1)
+	if err != nil {
+		return err
 	}
+	gathered := s.gathered
 	s.gathered = nil
+	for _, e := range gathered {
+		if whose == everyone || e.AutomationUID == whose {
+			e.Fate, e.Reason, e.DecidedAt = fate, reason, at
+		} else {
+			s.gathered = append(s.gathered, e)
+		}
+	}
 	for _, e := range orphans {
 		if err := su.tx.Deliveries().dropPayload(ctx, s.Team, e.DeliveryID, e.DueAt, ""); err != nil {
 			return err
 		}
 	}
-	s.FirstAt, s.NextAt, s.Interrupt = 0, 0, false
+	switch {
+	case len(left) > 0:
+		s.FirstAt = left[0].DueAt
+	case len(s.gathered) > 0:
+		s.FirstAt = s.gathered[0].DueAt
+	default:
+		s.FirstAt, s.NextAt, s.Interrupt = 0, 0, false
+	}
 	return nil
 }
 
 // Drop skips the events of a locked subject that wait.
 func (su SubjectsTx) Drop(ctx context.Context, s SubjectRow, reason string, at penstock.Time) error {
+	return su.drop(ctx, s, everyone, reason, at)
+}
+
+// DropLike skips the events of a locked subject that wait, if they are of the automation of one of them.
+func (su SubjectsTx) DropLike(
+	ctx context.Context, s SubjectRow, like SubjectEventRow, reason string, at penstock.Time,
+) error {
+	return su.drop(ctx, s, like.AutomationUID, reason, at)
+}
+
+func (su SubjectsTx) drop(ctx context.Context, s SubjectRow, whose, reason string, at penstock.Time) error {
 	if s.FirstAt == 0 {
 		return nil
 	}
-	if err := su.end(ctx, &s, penstock.FateSkipped, reason, at); err != nil {
+	if err := su.end(ctx, &s, whose, penstock.FateSkipped, reason, at); err != nil {
 		return err
 	}
 	return su.Set(ctx, s)
@@ -600,6 +643,15 @@ func (su SubjectsTx) Drop(ctx context.Context, s SubjectRow, reason string, at p
 func (su subjectReads) Waiting(ctx context.Context, uid string, limit int) ([]SubjectEventRow, error) {
 	return readSubjectEvents(
 		ctx, su.q, "e.subject_uid = $1 AND e.fate = 'waiting' ORDER BY e.uid LIMIT $2", uid, limit,
+	)
+}
+
+// WaitingLike lists the events of a subject that wait and are of the automation of one of them, the oldest ones
+// first, at most limit.
+func (su subjectReads) WaitingLike(ctx context.Context, like SubjectEventRow, limit int) ([]SubjectEventRow, error) {
+	return readSubjectEvents(
+		ctx, su.q, "e.subject_uid = $1 AND e.automation_uid = $2 AND e.fate = 'waiting' ORDER BY e.uid LIMIT $3",
+		like.SubjectUID, like.AutomationUID, limit,
 	)
 }
 
@@ -631,12 +683,13 @@ func (su Subjects) RunOf(ctx context.Context, claim string) (RunRow, error) {
 	return run, err
 }
 
-// WaitingStarts reports whether an event of a subject waits that may start a run.
-func (su Subjects) WaitingStarts(ctx context.Context, uid string) (bool, error) {
+// WaitingStarts reports whether an event waits that may start a run, and is of the automation of another one.
+func (su Subjects) WaitingStarts(ctx context.Context, like SubjectEventRow) (bool, error) {
 	var n int
 	err := su.s.row(ctx, `SELECT count(*)
 		FROM subject_events e
-		WHERE e.subject_uid = $1 AND e.fate = 'waiting' AND e.continues = 0`, uid).Scan(&n)
+		WHERE e.subject_uid = $1 AND e.automation_uid = $2 AND e.fate = 'waiting' AND e.continues = 0`,
+		like.SubjectUID, like.AutomationUID).Scan(&n)
 	return n > 0, su.s.d.mapError(err)
 }
 
@@ -701,10 +754,17 @@ type Given struct {
 	FollowupID string // "": with the first prompt
 	Until      string // the UID of the last one
 	Fate       penstock.Fate
+	// AutomationUID is whose they are, if a factory's automations share the subject.
+	AutomationUID string
 }
 
 // OfCalls reports whether the events of the subject are calls and dispatches, not deliveries.
 func (r SubjectRow) OfCalls() bool { return r.AutomationUID == "" }
+
+// AutomationOf returns the automation that waited for an event of the subject.
+func (r SubjectRow) AutomationOf(e SubjectEventRow) string {
+	return cmp.Or(e.AutomationUID, r.AutomationUID)
+}
 
 // Give gives events of a locked subject that wait to a run, and stores the subject. The caller has locked
 // the run.
@@ -741,8 +801,9 @@ func (su SubjectsTx) decide(
 	n, err := su.tx.exec(ctx, `UPDATE subject_events
 		SET fate = $1, decided_at = $2, run_id = $3, followup_id = $4, reason = $5,
 			call = CASE WHEN $1 = 'merged_into' THEN call ELSE '' END
-		WHERE subject_uid = $6 AND fate = 'waiting' AND ($7 = '' OR uid <= $7)`,
-		string(g.Fate), int64(now), g.RunID, g.FollowupID, reason, s.UID, g.Until)
+		WHERE subject_uid = $6 AND fate = 'waiting' AND ($7 = '' OR uid <= $7)
+			AND ($8 = '`+everyone+`' OR automation_uid = $8)`,
+		string(g.Fate), int64(now), g.RunID, g.FollowupID, reason, s.UID, g.Until, g.AutomationUID)
 	if err != nil {
 		return 0, fmt.Errorf("decide the events of subject %s: %w", s.UID, err)
 	}
@@ -763,13 +824,13 @@ func (su SubjectsTx) Start(
 	if _, err := su.tx.Runs().Create(ctx, run); err != nil {
 		return err
 	}
-	started := Given{RunID: run.ID, Until: events[0].UID, Fate: penstock.FateStarted}
-	if _, err := su.decide(ctx, s, started, "", now); err != nil {
+	given := Given{RunID: run.ID, AutomationUID: events[0].AutomationUID}
+	given.Until, given.Fate = events[0].UID, penstock.FateStarted
+	if _, err := su.decide(ctx, s, given, "", now); err != nil {
 		return err
 	}
-	return su.Give(
-		ctx, s, Given{RunID: run.ID, Until: events[len(events)-1].UID, Fate: penstock.FateMerged}, now,
-	)
+	given.Until, given.Fate = events[len(events)-1].UID, penstock.FateMerged
+	return su.Give(ctx, s, given, now)
 }
 
 // Due lists subjects whose events may start something now: no run works on them, or the agent of the run

@@ -27,11 +27,16 @@ func (su Subjects) List(
 	var w where
 	w.add("s.team = ?", team)
 	for _, f := range []struct{ column, value string }{
-		{"s.automation_uid", q.AutomationUID}, {"s.factory_uid", q.FactoryUID}, {"s.subject", q.Subject},
+		{"s.factory_uid", q.FactoryUID}, {"s.subject", q.Subject},
 	} {
 		if f.value != "" {
 			w.add(f.column+" = ?", f.value)
 		}
+	}
+	if q.AutomationUID != "" {
+		w.add(`(s.automation_uid = ? OR s.uid IN (
+			SELECT e.subject_uid FROM subject_events e WHERE e.automation_uid = ? AND e.automation_uid <> ''
+		))`, q.AutomationUID, q.AutomationUID)
 	}
 	after, limit := q.Cursor, cmp.Or(q.Limit, penstock.DefaultLimit)
 	q.Cursor, q.Limit = "", 0

@@ -187,7 +187,12 @@ func (a Automations) Expectations(
 					FROM subjects b
 					JOIN subject_events e ON e.subject_uid = b.uid
 					WHERE b.automation_uid = h.source AND b.updated_at > h.fired_at
-						AND e.kind = 'delivery' AND e.fate IN ('started', 'continued', 'merged_into')
+						AND e.kind = 'delivery' AND e.automation_uid = '' AND e.fate IN ('started', 'continued', 'merged_into')
+					UNION ALL
+					SELECT e.decided_at
+					FROM subject_events e
+					WHERE e.automation_uid = h.source AND e.automation_uid <> '' AND e.decided_at > h.fired_at
+						AND e.fate IN ('started', 'continued', 'merged_into')
 				) f
 				WHERE f.at > h.fired_at AND f.at <= $1
 			), 0)

@@ -164,7 +164,7 @@ func matchOccurrence(
 	o penstock.Occurrence, m penstock.DeliveryMatch, events []SubjectEventRow,
 ) (one penstock.Occurrence, known bool) {
 	o.UID, o.AutomationUID, o.Reason = o.DeliveryID+"."+m.UID, m.UID, m.Reason
-	if i := slices.IndexFunc(events, func(e SubjectEventRow) bool { return e.SubjectUID == m.SubjectUID }); i >= 0 {
+	if i := slices.IndexFunc(events, func(e SubjectEventRow) bool { return e.Decides(m) }); i >= 0 {
 		one = occurrenceOf(events[i])
 		one.AutomationUID, one.WebhookUID = m.UID, o.WebhookUID
 		return one, true

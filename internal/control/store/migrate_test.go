@@ -183,8 +183,10 @@ func TestMigrationsOnlyAdd(t *testing.T) {
 		t.Fatal(err)
 	}
 	checked := 0
-	for _, file := range files {
-		if filepath.Base(file) == "0001_init.sql" {
+	var since schemaSince
+	for _, file := range files { // of one engine after the other, in order
+		if filepath.Base(file) == "0001_init.sql" { // released
+			since = schemaSince{}
 			continue
 		}
 		text, err := os.ReadFile(file)
@@ -192,7 +194,7 @@ func TestMigrationsOnlyAdd(t *testing.T) {
 			t.Fatal(err)
 		}
 		checked++
-		for _, problem := range breaking(string(text)) {
+		for _, problem := range since.breaking(string(text)) {
 			t.Errorf("%s: the previous release cannot work with: %s", file, problem)
 		}
 	}
@@ -204,24 +206,31 @@ func TestMigrationsOnlyAdd(t *testing.T) {
 		"ALTER TABLE runs ADD COLUMN crew TEXT NOT NULL;", "ALTER TABLE runs ALTER COLUMN team TYPE BIGINT;",
 		"CREATE UNIQUE INDEX one ON runs (team);",
 	} {
-		if len(breaking(text)) == 0 {
+		if len((schemaSince{}).breaking(text)) == 0 {
 			t.Errorf("%s was not found", text)
 		}
 	}
 }
 
-// breaking returns the statements with which servers of the previous release would fail. What a migration
-// does to its own tables concerns none of them.
-func breaking(migration string) (found []string) {
+// schemaSince has the names of tables and indexes that migrations have added since the last release.
+type schemaSince map[string]bool
+
+// breaking lists the statements of a migration that the previous release cannot work with. What was added since
+// may change.
+func (added schemaSince) breaking(migration string) (found []string) {
 	created := regexp.MustCompile(`\bCREATE TABLE (\w+)`)
-	unique := regexp.MustCompile(`\bCREATE UNIQUE INDEX \w+ ON (\w+)`)
-	own := map[string]bool{}
+	index := regexp.MustCompile(`\bCREATE (UNIQUE )?INDEX (\w+) ON (\w+)`)
+	dropped := regexp.MustCompile(`^DROP INDEX (\w+)$`)
 	for statement := range strings.SplitSeq(regexp.MustCompile(`--[^\n]*`).ReplaceAllString(migration, ""), ";") {
 		s := strings.ToUpper(strings.Join(strings.Fields(statement), " "))
 		if table := created.FindStringSubmatch(s); table != nil {
-			own[table[1]] = true
+			added[table[1]] = true
 		}
-		if table := unique.FindStringSubmatch(s); table != nil && own[table[1]] {
+		if i := index.FindStringSubmatch(s); i != nil && (i[1] == "" || added[i[3]]) {
+			added[i[2]] = true
+			continue
+		}
+		if i := dropped.FindStringSubmatch(s); i != nil && added[i[1]] {
 			continue
 		}
 		if regexp.MustCompile(`\b(DROP|RENAME|TRUNCATE|SET NOT NULL|ALTER COLUMN|ADD CONSTRAINT|CREATE UNIQUE)\b`).

@@ -2751,6 +2751,8 @@ export interface Automation {
   problems?: FieldError[];
   /** What events are about, as a template like `title`, such as `{{repository.full_name}}#{{pull_request.number}}`, or `auto` for what the provider names. Later events about the same reach the run that works on it. If a value is absent, the event has no subject. */
   subject?: string;
+  /** Whose events about the same reach the same run: those of this automation (`automation`, the default), or of all automations of the factory that have `factory`. These must have the same agent, secrets, environment and MCP servers. A follow-up has the prompt of the automation whose events it has. */
+  subject_scope?: Open<'automation' | 'factory'>;
   /** What an event does while a run works on its subject. `coalesce` by default. */
   when_busy?: WhenBusy;
   /** How long no event of the subject must come before a run or follow-up starts. By default a first event starts at once, and later ones wait for 30s; with `queue` and `replace` they do not wait. */
@@ -2827,6 +2829,8 @@ export interface CreateAutomationRequest {
   triggers: Trigger[];
   /** What events are about, as a template like `title`, such as `{{repository.full_name}}#{{pull_request.number}}`, or `auto` for what the provider names. Later events about the same reach the run that works on it. If a value is absent, the event has no subject. */
   subject?: string | undefined;
+  /** Whose events about the same reach the same run: those of this automation (`automation`, the default), or of all automations of the factory that have `factory`. These must have the same agent, secrets, environment and MCP servers. A follow-up has the prompt of the automation whose events it has. */
+  subject_scope?: 'automation' | 'factory' | undefined;
   /** What an event does while a run works on its subject. `coalesce` by default. */
   when_busy?: Known<WhenBusy> | undefined;
   /** How long no event of the subject must come before a run or follow-up starts. By default a first event starts at once, and later ones wait for 30s; with `queue` and `replace` they do not wait. */
@@ -2885,6 +2889,8 @@ export interface UpdateAutomationRequest {
   triggers?: Trigger[] | undefined;
   /** What events are about, as a template like `title`, such as `{{repository.full_name}}#{{pull_request.number}}`, or `auto` for what the provider names. Later events about the same reach the run that works on it. If a value is absent, the event has no subject. */
   subject?: string | null | undefined;
+  /** Whose events about the same reach the same run: those of this automation (`automation`, the default), or of all automations of the factory that have `factory`. These must have the same agent, secrets, environment and MCP servers. A follow-up has the prompt of the automation whose events it has. */
+  subject_scope?: 'automation' | 'factory' | null | undefined;
   /** What an event does while a run works on its subject. `coalesce` by default. */
   when_busy?: Known<WhenBusy> | null | undefined;
   /** How long no event of the subject must come before a run or follow-up starts. By default a first event starts at once, and later ones wait for 30s; with `queue` and `replace` they do not wait. */
@@ -3302,7 +3308,7 @@ export interface Subject {
   uid: string;
   /** The subject, with the values of the latest event. */
   subject: string;
-  /** The automation of the latest event. Absent for requests. */
+  /** The automation that started the newest run. Absent for requests. */
   automation_uid?: string;
   /** The factory. */
   factory_uid?: string;
@@ -3350,6 +3356,8 @@ export interface SubjectEvent {
   run_id?: string;
   /** The follow-up that gave it to the run. Absent if it came with the first prompt. */
   followup_id?: string;
+  /** The automation that waited for the event, if automations of a factory share the subject. */
+  automation_uid?: string;
 }
 
 /** A page of subjects. */

@@ -1573,6 +1573,13 @@ class CreateAutomationRequest(TypedDict, total=False):
     has no subject.
     """
 
+    subject_scope: Literal["automation", "factory"]
+    """Whose events about the same reach the same run: those of this automation (`automation`, the
+    default), or of all automations of the factory that have `factory`. These must have the same
+    agent, secrets, environment and MCP servers. A follow-up has the prompt of the automation
+    whose events it has.
+    """
+
     when_busy: WhenBusy
     """What an event does while a run works on its subject. `coalesce` by default."""
 
@@ -1680,6 +1687,13 @@ class UpdateAutomationRequest(TypedDict, total=False):
     `{{repository.full_name}}#{{pull_request.number}}`, or `auto` for what the provider names.
     Later events about the same reach the run that works on it. If a value is absent, the event
     has no subject.
+    """
+
+    subject_scope: Literal["automation", "factory"] | None
+    """Whose events about the same reach the same run: those of this automation (`automation`, the
+    default), or of all automations of the factory that have `factory`. These must have the same
+    agent, secrets, environment and MCP servers. A follow-up has the prompt of the automation
+    whose events it has.
     """
 
     when_busy: WhenBusy | None

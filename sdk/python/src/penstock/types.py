@@ -3900,6 +3900,13 @@ class Automation(Model):
     has no subject.
     """
 
+    subject_scope: Literal["automation", "factory"] | str | None = None
+    """Whose events about the same reach the same run: those of this automation (`automation`, the
+    default), or of all automations of the factory that have `factory`. These must have the same
+    agent, secrets, environment and MCP servers. A follow-up has the prompt of the automation
+    whose events it has.
+    """
+
     when_busy: WhenBusy | None = None
     """What an event does while a run works on its subject. `coalesce` by default."""
 
@@ -4507,7 +4514,7 @@ class Subject(Model):
     """The subject, with the values of the latest event."""
 
     automation_uid: str | None = None
-    """The automation of the latest event. Absent for requests."""
+    """The automation that started the newest run. Absent for requests."""
 
     factory_uid: str | None = None
     """The factory."""
@@ -4575,6 +4582,9 @@ class SubjectEvent(Model):
 
     followup_id: str | None = None
     """The follow-up that gave it to the run. Absent if it came with the first prompt."""
+
+    automation_uid: str | None = None
+    """The automation that waited for the event, if automations of a factory share the subject."""
 
 
 class ListSubjectsResponse(Model):

@@ -12,6 +12,11 @@ const whensBusy = [
   { value: 'parallel', label: 'Start a run of their own' },
 ];
 
+const scopes = [
+  { value: 'automation', label: 'Only this automation' },
+  { value: 'factory', label: 'All automations of the factory that say so' },
+];
+
 const periods: { field: SubjectField; label: string; description: string; placeholder: string }[] = [
   { field: 'quiet', label: 'Quiet', description: 'How long no event must come before they start something.', placeholder: '30s' },
   { field: 'longest_wait', label: 'Longest wait', description: 'The most that events wait for that.', placeholder: '5m' },
@@ -52,6 +57,18 @@ export function SubjectFields({ draft: { texts }, set, error, readOnly }: Subjec
           error={errorOf('subject')}
           value={texts.subject}
           onChange={(event) => change('subject', event.currentTarget.value)}
+        />
+        <Select
+          label="Who shares the run of a subject"
+          description="Automations that share runs need the same agent, secrets and network."
+          placeholder="Only this automation"
+          clearable
+          readOnly={readOnly}
+          data={scopes}
+          clearButtonProps={{ 'aria-label': 'Clear who shares the run of a subject' }}
+          error={errorOf('subject_scope')}
+          value={texts.subject_scope || null}
+          onChange={(value) => change('subject_scope', value ?? '')}
         />
         <Select
           label="While its run works, events"

@@ -21,7 +21,16 @@ export interface AutomationDraft {
 }
 
 /** The fields that say what events are about, and how they reach the run on it. */
-export const subjectFields = ['subject', 'when_busy', 'quiet', 'longest_wait', 'keep', 'max_followups', 'followup_prompt'] as const;
+export const subjectFields = [
+  'subject',
+  'subject_scope',
+  'when_busy',
+  'quiet',
+  'longest_wait',
+  'keep',
+  'max_followups',
+  'followup_prompt',
+] as const;
 
 export type SubjectField = (typeof subjectFields)[number];
 

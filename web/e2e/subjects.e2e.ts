@@ -57,8 +57,9 @@ test('deliveries about one subject have one run, and each page links to the othe
   await world.look('run-events');
 
   await facts.getByRole('link', { name: 'acme/shop#7' }).click();
-  await page.getByRole('heading', { name: 'acme/shop#7' }).waitFor();
   const events = page.getByRole('table', { name: 'Events' });
+  await events.waitFor(); // the page before has that heading, too
+  await page.getByRole('heading', { name: 'acme/shop#7' }).waitFor();
   await page.getByText('Blocked', { exact: true }).waitFor();
   await page.getByRole('link', { name: 'review' }).waitFor();
   expect(await events.getByRole('row').count()).toBe(3);
@@ -148,6 +149,55 @@ test('the rules of a subject are edited, errors are at their field, and an empti
   await expect.poll(async () => (await rules()).when_busy).toBe('queue');
   const { subject, keep: kept, quiet: cleared, prompt } = await rules();
   expect({ subject, kept, cleared, prompt }).toEqual({ subject: '{{repo}}#{{pr}}', kept: '2d', cleared: undefined, prompt: 'x' });
+});
+
+test('what continues and what closes a subject is edited, and an error of one is shown', async ({ world }) => {
+  const { page, server } = world;
+  const { uid, auid } = await about(world, 'ends', 'x', { closes_run: true });
+  const rules = async () => server.api.automations.get(uid, auid);
+  await world.signIn(`/factory/${uid}/automations/${auid}`);
+  const save = page.getByRole('button', { name: 'Save' });
+  const one = (name: string) => page.getByRole('group', { name });
+  for (const name of ['Continues on', 'Closed by']) {
+    await page.getByRole('button', { name: `Add “${name}”` }).click();
+    await one(`${name} 1`).getByRole('combobox', { name: 'When' }).click();
+    await page.getByRole('option', { name: /^GitHub/i }).click();
+    await one(`${name} 1`).getByRole('combobox', { name: 'Event' }).fill('closed');
+    await page.getByRole('option', { name: /pull request closed/i }).click();
+  }
+  await page.getByRole('combobox', { name: 'While its run works, events' }).click();
+  await page.getByRole('option', { name: 'Start a run of their own' }).click();
+  await save.click();
+  await page.getByText('needs another when_busy than parallel').first().waitFor();
+  await world.look('automation-closes-error');
+  await page.getByRole('combobox', { name: 'While its run works, events' }).click();
+  await page.getByRole('option', { name: 'Follow one by one' }).click();
+  await page.getByRole('checkbox', { name: 'Closing also cancels the run' }).uncheck();
+  await save.click();
+  const closed = [{ provider: 'github', event: 'pull_request_closed' }];
+  await expect.poll(async () => (await rules()).closes).toEqual(closed);
+  const { continue_on, closes_run, subject } = await rules();
+  expect({ continue_on, closes_run, subject }).toEqual({ continue_on: closed, closes_run: false, subject: '{{repo}}#{{pr}}' });
+  await world.look('automation-closes');
+  await one('Continues on 1').getByRole('button', { name: 'Remove' }).click();
+  await save.click();
+  await expect.poll(async () => (await rules()).continue_on).toBeUndefined();
+});
+
+test('a new run about a subject reaches the run that works on it', async ({ world }) => {
+  const { page, server } = world;
+  const first = await server.api.runs.create({ prompt: 'demo: ask Which one?', subject: 'acme/shop#9' });
+  await expect.poll(async () => (await server.api.runs.get(first.run_id)).state).toBe('BLOCKED');
+  await world.signIn('/runs');
+  await page.getByRole('button', { name: 'New run' }).click();
+  const form = page.getByRole('dialog');
+  await form.getByRole('textbox', { name: 'Prompt' }).fill('Look once more.');
+  await form.getByRole('textbox', { name: 'Subject' }).fill('acme/shop#9');
+  await form.getByRole('combobox', { name: 'While its run works' }).waitFor();
+  await world.look('new-run-subject');
+  await form.getByRole('button', { name: /^(Run|Start|Create)/ }).click();
+  await page.waitForURL(`**/runs/${first.run_id}`);
+  expect((await server.api.runs.list({ subject: 'acme/shop#9' })).items).toHaveLength(1);
 });
 
 test('a list that cannot be read is no empty list', async ({ world }) => {

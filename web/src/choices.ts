@@ -57,3 +57,11 @@ export function useEnvironmentChoices(enabled = true) {
   const { data, error } = useQuery({ ...environmentsQuery, enabled });
   return { choices: data?.environments.map(({ uid, config }) => ({ value: uid, label: config.name ?? uid })) ?? [], error };
 }
+
+/** What events do while a run works on their subject. */
+export const whensBusy = [
+  { value: 'coalesce', label: 'Wait for its turn to end, then together' },
+  { value: 'queue', label: 'Follow one by one' },
+  { value: 'replace', label: 'Interrupt it; only the newest counts' },
+  { value: 'parallel', label: 'Start a run of their own' },
+];

@@ -1,18 +1,14 @@
 import { Button, Group, Select, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import type { Automation, Factory } from '@penstock/sdk';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { client, sessionQuery } from '../../api.ts';
+import { client } from '../../api.ts';
 import { useEnvironmentChoices, useModelChoices } from '../../choices.ts';
-import { may } from '../../layout/nav.ts';
-import { automationSchemaQuery, webhooksQuery } from '../../queries.ts';
 import { errorAt, Failure } from '../../ui/Failure.tsx';
 import { HealthFields } from '../../ui/Health.tsx';
-import { Icon } from '../../ui/Icon.tsx';
 import { type AutomationDraft, automationDraftOf, changeOf, creationOf, type OnHollow, othersOf } from './change.ts';
 import { SubjectFields } from './SubjectFields.tsx';
-import { TriggerEditor } from './TriggerEditor.tsx';
-import { emptyTrigger, providersOf } from './triggers.ts';
+import { Triggers } from './Triggers.tsx';
 
 interface AutomationFormProps {
   /** undefined for a new one. */
@@ -97,8 +93,16 @@ export function AutomationForm({ automation: now, factory, readOnly, saved }: Au
             It also sets {others.join(', ')}. Saving does not change {others.length === 1 ? 'it' : 'them'}.
           </Text>
         )}
-        <Triggers draft={draft} set={set} factory={factory.uid} automation={automation} readOnly={readOnly} />
-        <SubjectFields draft={draft} set={set} error={saving.error} readOnly={readOnly} />
+        <Triggers
+          name="Trigger"
+          field="triggers"
+          triggers={draft.triggers}
+          set={(triggers) => set({ triggers })}
+          factory={factory.uid}
+          automation={automation}
+          readOnly={readOnly}
+        />
+        <SubjectFields draft={draft} set={set} error={saving.error} readOnly={readOnly} factory={factory.uid} />
         <HealthFields
           expectEvery={draft.texts.expect_every}
           pauseAfter={draft.texts.pause_after_failures}
@@ -178,42 +182,5 @@ function Configuration({ draft, set, factory, readOnly }: PartProps & { factory:
         onChange={(environment) => set({ environment: environment ?? '' })}
       />
     </Group>
-  );
-}
-
-function Triggers({ draft, set, factory, automation, readOnly }: PartProps & { factory: string; automation: Automation | undefined }) {
-  const { data: session } = useQuery(sessionQuery);
-  const schema = useQuery(automationSchemaQuery);
-  const webhooks = useQuery({ ...webhooksQuery(factory), enabled: may(session?.scopes, 'factories:manage') });
-  const { triggers } = draft;
-  return (
-    <>
-      {triggers.map((trigger, i) => (
-        <TriggerEditor
-          key={trigger.key}
-          factory={factory}
-          number={i + 1}
-          trigger={trigger}
-          change={(next) => set({ triggers: triggers.map((one) => (one.key === next.key ? next : one)) })}
-          remove={triggers.length > 1 ? () => set({ triggers: triggers.filter(({ key }) => key !== trigger.key) }) : undefined}
-          providers={providersOf(schema.data)}
-          webhooks={webhooks.data}
-          problems={automation?.problems?.filter(({ pointer }) => new RegExp(`^/triggers/${i}(/|$)`).test(pointer)) ?? []}
-          readOnly={readOnly}
-        />
-      ))}
-      {!readOnly && (
-        <div>
-          <Button
-            variant="default"
-            size="xs"
-            leftSection={<Icon name="plus" />}
-            onClick={() => set({ triggers: [...triggers, emptyTrigger('webhook', 'received')] })}
-          >
-            Add a trigger
-          </Button>
-        </div>
-      )}
-    </>
   );
 }

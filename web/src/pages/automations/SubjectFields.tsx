@@ -1,16 +1,11 @@
-import { Group, Select, Stack, Textarea, TextInput } from '@mantine/core';
+import { Checkbox, Group, Select, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { useState } from 'react';
+import { whensBusy } from '../../choices.ts';
 import { errorAt } from '../../ui/Failure.tsx';
 import classes from '../webhooks/Advanced.module.css';
 import type { PartProps } from './AutomationForm.tsx';
 import { type SubjectField, subjectFields } from './change.ts';
-
-const whensBusy = [
-  { value: 'coalesce', label: 'Wait for its turn to end, then together' },
-  { value: 'queue', label: 'Follow one by one' },
-  { value: 'replace', label: 'Interrupt it; only the newest counts' },
-  { value: 'parallel', label: 'Start a run of their own' },
-];
+import { Triggers } from './Triggers.tsx';
 
 const scopes = [
   { value: 'automation', label: 'Only this automation' },
@@ -32,17 +27,18 @@ const periods: { field: SubjectField; label: string; description: string; placeh
 interface SubjectFieldsProps extends PartProps {
   /** The error of the last request. Each field shows its own part. */
   error: unknown;
+  factory: string;
 }
 
 /** What events are about, so that later events about the same reach the same run. It opens for an error of one of its fields. */
-export function SubjectFields({ draft: { texts }, set, error, readOnly }: SubjectFieldsProps) {
+export function SubjectFields({ draft: { texts, continueOn, closes, closesRun }, set, error, readOnly, factory }: SubjectFieldsProps) {
   const change = (field: SubjectField, value: string): void => set({ texts: { ...texts, [field]: value } });
   const errorOf = (field: SubjectField): string | undefined => errorAt(error, `/${field}`);
   const [opened, setOpened] = useState(texts.subject !== '');
   const [seen, see] = useState<unknown>();
   if (error !== seen) {
     see(error);
-    setOpened(opened || subjectFields.some(errorOf));
+    setOpened(opened || subjectFields.some(errorOf) || ['/continue_on', '/closes'].some((list) => errorAt(error, list)));
   }
   return (
     <details className={classes.advanced} open={opened} onToggle={(event) => setOpened(event.currentTarget.open)}>
@@ -102,6 +98,32 @@ export function SubjectFields({ draft: { texts }, set, error, readOnly }: Subjec
           error={errorOf('followup_prompt')}
           value={texts.followup_prompt}
           onChange={(event) => change('followup_prompt', event.currentTarget.value)}
+        />
+        <Text size="sm" c="dimmed">
+          Events that continue reach the run on their subject, and start none. Events that close drop what waits, and nothing starts until a
+          newer event of the triggers.
+        </Text>
+        <Triggers
+          name="Continues on"
+          field="continue_on"
+          triggers={continueOn}
+          set={(list) => set({ continueOn: list })}
+          factory={factory}
+          readOnly={readOnly}
+        />
+        <Triggers
+          name="Closed by"
+          field="closes"
+          triggers={closes}
+          set={(list) => set({ closes: list })}
+          factory={factory}
+          readOnly={readOnly}
+        />
+        <Checkbox
+          label="Closing also cancels the run"
+          disabled={readOnly}
+          checked={closesRun}
+          onChange={(event) => set({ closesRun: event.currentTarget.checked })}
         />
       </Stack>
     </details>

@@ -8,8 +8,8 @@ import { inactiveReasonOf, type Provider, type TriggerDraft } from './triggers.t
 
 export interface TriggerEditorProps {
   factory: string;
-  /** The position of the trigger in the automation, from 1. */
-  number: number;
+  /** Its heading. */
+  name: string;
   trigger: TriggerDraft;
   change: (trigger: TriggerDraft) => void;
   remove: (() => void) | undefined;
@@ -22,12 +22,12 @@ export interface TriggerEditorProps {
 
 /** Edits one trigger of an automation. */
 export function TriggerEditor(props: TriggerEditorProps) {
-  const { number, trigger, change, remove, providers, webhooks, problems, readOnly } = props;
+  const { name: heading, trigger, change, remove, providers, webhooks, problems, readOnly } = props;
   const provider = providers.find(({ name }) => name === trigger.provider);
   const inactiveReason = inactiveReasonOf(trigger.provider, webhooks);
   return (
     <fieldset className={classes.trigger}>
-      <legend>Trigger {number}</legend>
+      <legend>{heading}</legend>
       <Stack gap="sm">
         <Group gap="xs" align="end">
           <Select

@@ -57,6 +57,24 @@ test('triggers are sent as a whole', () => {
   });
 });
 
+test('what continues and closes a subject is sent as a whole, and cleared with null', () => {
+  const comment = { provider: 'github', event: 'issue_comment_created' };
+  const merged = { provider: 'github', event: 'pull_request_closed' };
+  const about: Automation = { ...automation, subject: 'auto', continue_on: [comment], closes: [merged], closes_run: true };
+  const draft = automationDraftOf(about);
+  expect(changeOf(about, draft)).toEqual({});
+  expect(changeOf(about, { ...draft, prompt: 'Fix it well.' })).toEqual({ prompt: 'Fix it well.' });
+  expect(changeOf(about, { ...draft, continueOn: [], closes: [], closesRun: false })).toEqual({
+    continue_on: null,
+    closes: null,
+    closes_run: null,
+  });
+  const more = { ...draft, continueOn: [...draft.continueOn, emptyTrigger('linear', 'comment_created')] };
+  expect(changeOf(about, more)).toEqual({ continue_on: [comment, { provider: 'linear', event: 'comment_created' }] });
+  expect(changeOf(about, { ...draft, closes: [emptyTrigger('webhook', 'received')] })).toBeUndefined();
+  expect(creationOf(draft)).toMatchObject({ continue_on: [comment], closes: [merged], closes_run: true });
+});
+
 test('what cannot be sent is not', () => {
   const draft = automationDraftOf(automation);
   const broken = draft.triggers.map((trigger) => ({ ...trigger, filter: '{' }));

@@ -16,6 +16,9 @@ export interface AutomationDraft {
   /** Empty: the default, alert. */
   onHollow: OnHollow | '';
   triggers: TriggerDraft[];
+  continueOn: TriggerDraft[];
+  closes: TriggerDraft[];
+  closesRun: boolean;
   /** The fields about subjects and health, by their names in the API. */
   texts: Record<TextField, string>;
 }
@@ -58,20 +61,25 @@ export function automationDraftOf(automation: Automation | undefined): Automatio
     environment: automation?.environment_id ?? '',
     onHollow: (automation?.on_hollow ?? '') as OnHollow | '',
     triggers: automation?.triggers.map(draftOf) ?? [emptyTrigger('webhook', 'received')],
+    continueOn: automation?.continue_on?.map(draftOf) ?? [],
+    closes: automation?.closes?.map(draftOf) ?? [],
+    closesRun: automation?.closes_run ?? false,
     texts: Object.fromEntries(textFields.map((field) => [field, String(automation?.[field] ?? '')])) as AutomationDraft['texts'],
   };
 }
 
-/** The triggers of a draft, or undefined while the JSON of one is invalid. */
-function triggersOf(draft: AutomationDraft): Trigger[] | undefined {
-  const triggers = draft.triggers.map(triggerOf);
-  return triggers.includes(undefined) ? undefined : (triggers as Trigger[]);
+/** The triggers of drafts, or undefined while one is incomplete or its JSON is invalid. */
+function triggersOf(drafts: TriggerDraft[]): Trigger[] | undefined {
+  const triggers = drafts.map(triggerOf);
+  return triggers.includes(undefined) || drafts.some(missingOf) ? undefined : (triggers as Trigger[]);
 }
 
 /** The request for a new automation, or undefined while the draft is incomplete. */
 export function creationOf(draft: AutomationDraft): CreateAutomationRequest | undefined {
-  const triggers = triggersOf(draft);
-  if (!triggers || draft.triggers.some(missingOf) || draft.name.trim() === '' || draft.prompt.trim() === '') {
+  const triggers = triggersOf(draft.triggers);
+  const continueOn = triggersOf(draft.continueOn);
+  const closes = triggersOf(draft.closes);
+  if (!triggers || !continueOn || !closes || draft.name.trim() === '' || draft.prompt.trim() === '') {
     return undefined;
   }
   return {
@@ -83,6 +91,9 @@ export function creationOf(draft: AutomationDraft): CreateAutomationRequest | un
     ...(draft.model ? { model: draft.model } : {}),
     ...(draft.environment ? { environment_id: draft.environment } : {}),
     ...(draft.onHollow ? { on_hollow: draft.onHollow } : {}),
+    ...(continueOn.length > 0 ? { continue_on: continueOn } : {}),
+    ...(closes.length > 0 ? { closes } : {}),
+    ...(draft.closesRun ? { closes_run: true } : {}),
     ...Object.fromEntries(
       textFields.map((field) => [field, textValue(field, draft.texts[field])]).filter(([, value]) => value !== undefined),
     ),
@@ -95,7 +106,6 @@ export function changeOf(automation: Automation, draft: AutomationDraft): Update
   if (!next) {
     return undefined;
   }
-  const before = automation.triggers.map((trigger) => triggerOf(draftOf(trigger)));
   return {
     ...(next.name === automation.name ? {} : { name: next.name }),
     ...(next.prompt === automation.prompt ? {} : { prompt: next.prompt }),
@@ -109,23 +119,21 @@ export function changeOf(automation: Automation, draft: AutomationDraft): Update
         .filter((field) => draft.texts[field].trim() !== String(automation[field] ?? '').trim())
         .map((field) => [field, textValue(field, draft.texts[field]) ?? null]),
     ),
-    ...(JSON.stringify(next.triggers) === JSON.stringify(before) ? {} : { triggers: next.triggers }),
+    ...(same(next.triggers, automation.triggers) ? {} : { triggers: next.triggers }),
+    ...(same(next.continue_on, automation.continue_on) ? {} : { continue_on: next.continue_on ?? null }),
+    ...(same(next.closes, automation.closes) ? {} : { closes: next.closes ?? null }),
+    ...(draft.closesRun === (automation.closes_run ?? false) ? {} : { closes_run: draft.closesRun || null }),
   };
+}
+
+/** Whether triggers are as they were stored. */
+function same(next: Trigger[] | undefined, stored: readonly Trigger[] | undefined): boolean {
+  const before = (stored ?? []).map((trigger) => triggerOf(draftOf(trigger)));
+  return JSON.stringify(next ?? []) === JSON.stringify(before);
 }
 
 /** The fields of an automation that the form does not show. */
 export function othersOf(automation: Automation): string[] {
-  const names = [
-    'continue_on',
-    'closes',
-    'harness',
-    'runner',
-    'secrets',
-    'mcp_servers',
-    'worker_host',
-    'harness_auth_secrets',
-    'credential_strategy',
-    'closes_run',
-  ] as const;
-  return names.filter((name) => automation[name] !== undefined && automation[name] !== false);
+  const names = ['harness', 'runner', 'secrets', 'mcp_servers', 'worker_host', 'harness_auth_secrets', 'credential_strategy'] as const;
+  return names.filter((name) => automation[name] !== undefined);
 }

@@ -5,11 +5,11 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { client } from '../../api.ts';
-import { useAgentChoices, useEnvironmentChoices, useHarnessChoices, useModelChoices } from '../../choices.ts';
+import { useAgentChoices, useEnvironmentChoices, useHarnessChoices, useModelChoices, whensBusy } from '../../choices.ts';
 import { Code } from '../../ui/Code.tsx';
 import { curl } from '../../ui/curl.ts';
 import { Dialog } from '../../ui/Dialog.tsx';
-import { Failure } from '../../ui/Failure.tsx';
+import { errorAt, Failure } from '../../ui/Failure.tsx';
 
 const modes = [
   { value: 'normal', label: 'Normal' },
@@ -27,6 +27,8 @@ interface Draft {
   mode: string | null;
   interactive: boolean;
   personal: boolean;
+  subject: string;
+  whenBusy: string | null;
 }
 
 const emptyDraft: Draft = {
@@ -39,6 +41,8 @@ const emptyDraft: Draft = {
   mode: 'normal',
   interactive: false,
   personal: false,
+  subject: '',
+  whenBusy: null,
 };
 
 /** The draft of a request. */
@@ -53,6 +57,8 @@ function draftOf(request: RunAgentRequest): Draft {
     mode: request.mode ?? 'normal',
     interactive: request.interactive ?? false,
     personal: request.team === false,
+    subject: '', // what was one conversation's starts another one
+    whenBusy: null,
   };
 }
 
@@ -76,6 +82,8 @@ export function requestOf(draft: Draft, like?: RunAgentRequest): RunAgentRequest
     ...(draft.mode && draft.mode !== 'normal' ? { mode: draft.mode as 'plan' | 'orchestrate' } : {}),
     ...(draft.interactive ? { interactive: true } : {}),
     ...(draft.personal ? { team: false } : {}),
+    ...(draft.subject.trim() ? { subject: draft.subject.trim() } : {}),
+    ...(draft.subject.trim() && draft.whenBusy ? { when_busy: draft.whenBusy as NonNullable<RunAgentRequest['when_busy']> } : {}),
     ...(Object.keys(config).length > 0 ? { config } : {}),
   };
 }
@@ -139,6 +147,28 @@ export default function NewRun({ like, prompt = '', title = like ? 'Edit and run
             onChange={(event) => set({ title: event.currentTarget.value })}
           />
           <RunFields draft={draft} set={set} />
+          <Group grow align="start">
+            <TextInput
+              label="Subject"
+              description="If a run works on it, that run gets the prompt."
+              placeholder="None: a run of its own"
+              maxLength={512}
+              error={errorAt(creating.error, '/subject')}
+              value={draft.subject}
+              onChange={(event) => set({ subject: event.currentTarget.value })}
+            />
+            {draft.subject.trim() !== '' && (
+              <Select
+                label="While its run works"
+                description="What the prompt does."
+                placeholder="Wait for its turn to end, then together"
+                clearable
+                data={whensBusy}
+                value={draft.whenBusy}
+                onChange={(whenBusy) => set({ whenBusy })}
+              />
+            )}
+          </Group>
           {copied && <Code label="create this run with curl">{command}</Code>}
           <Failure error={creating.error} />
           <Group justify="space-between">

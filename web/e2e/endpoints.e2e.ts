@@ -189,3 +189,25 @@ test('only a key with events:manage sees the endpoints', async ({ world }) => {
   await other.getByRole('dialog').getByRole('combobox', { name: 'Format' }).click();
   expect(await other.getByRole('option', { name: /Slack/ }).getAttribute('data-combobox-disabled')).toBe('true');
 });
+
+test('all messages since a time are sent once more', async ({ world, receiver }) => {
+  const { page, server } = world;
+  const { uid } = await server.api.eventEndpoints.create({ url: receiver.url, events: ['run.created'] });
+  await server.api.runs.create({ prompt: 'one' });
+  await server.api.runs.create({ prompt: 'two' });
+  await expect.poll(() => receiver.got.length).toBe(2);
+  await world.signIn(`/event-endpoints/${uid}`);
+  await page.getByRole('button', { name: 'Replay since…' }).click();
+  const dialog = page.getByRole('dialog');
+  expect(await dialog.getByRole('button', { name: 'Replay' }).isDisabled()).toBe(true);
+  await dialog.getByLabel('Since').fill('2099-01-01T00:00');
+  await dialog.getByRole('button', { name: 'Replay' }).click();
+  await dialog.getByText('0 messages wait to be sent.').waitFor();
+  await dialog.getByLabel('Since').fill('2026-01-01T00:00');
+  await dialog.getByRole('button', { name: 'Replay' }).click();
+  await dialog.getByText('2 messages wait to be sent.').waitFor();
+  await world.look('replay-since');
+  await expect.poll(() => receiver.got.length).toBe(4);
+  const ids = receiver.got.map(({ headers }) => headers['webhook-id']);
+  expect(new Set(ids).size).toBe(2);
+});

@@ -1,7 +1,8 @@
-import { Text, Title } from '@mantine/core';
+import { Button, Group, Text, Title } from '@mantine/core';
 import type { EndpointAttempt, EventEndpoint } from '@penstock/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
 import { client } from '../../api.ts';
 import { live } from '../../live.ts';
 import { attemptsQuery } from '../../queries.ts';
@@ -12,6 +13,8 @@ import { RowActions } from '../../ui/RowActions.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { resultOf } from './endpoint.ts';
+
+const ReplaySince = lazy(() => import('./ReplaySince.tsx'));
 
 const columns: Column<EndpointAttempt>[] = [
   { header: 'Message', main: true, cell: ({ type }) => <span className="mono">{type}</span> },
@@ -36,6 +39,7 @@ export function Attempts({ endpoint }: { endpoint: EventEndpoint }) {
   const { cursor } = useSearch({ from: '/app/event-endpoints/$uid' });
   const navigate = useNavigate();
   const queries = useQueryClient();
+  const [since, setSince] = useState(false);
   const attempts = useQuery({ ...attemptsQuery(endpoint.uid, cursor), ...live(5) });
   const replaying = useMutation({
     mutationFn: (message: string) => client.eventEndpoints.replay(endpoint.uid, { message_id: message }),
@@ -54,9 +58,19 @@ export function Attempts({ endpoint }: { endpoint: EventEndpoint }) {
   };
   return (
     <section aria-labelledby="attempts">
-      <Title order={2} size="h5" mb={4} id="attempts">
-        Attempts of the last 7 days
-      </Title>
+      <Group justify="space-between" align="center" mb={4}>
+        <Title order={2} size="h5" id="attempts">
+          Attempts of the last 7 days
+        </Title>
+        <Button variant="default" size="xs" disabled={!endpoint.enabled} onClick={() => setSince(true)}>
+          Replay since…
+        </Button>
+      </Group>
+      {since && (
+        <Suspense>
+          <ReplaySince endpoint={endpoint} close={() => setSince(false)} />
+        </Suspense>
+      )}
       <Failure error={replaying.error ?? attempts.error} />
       {(attempts.data || !attempts.error) && (
         <DataTable

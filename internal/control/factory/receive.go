@@ -293,7 +293,7 @@ func (s *Receiver) identify(p *Plan, a *InboundDelivery, d *store.NewDelivery) {
 	}
 	d.IdentitySource = a.IdentitySource
 	test := strings.HasPrefix(a.Identity, penstock.TestIdentity)
-	if p.row.RetryUnmatched && len(d.Starts) == 0 && !test {
+	if d.Retried = p.row.RetryUnmatched && !test; d.Retried && len(d.Starts) == 0 {
 		return // the sender may send it again
 	}
 	if a.IdentitySource != penstock.IdentityBody {

@@ -270,13 +270,48 @@ func (ds DeliveriesTx) claimKeys(ctx context.Context, all []claimed) (owners map
 		}
 	}
 	for _, c := range free {
-		if _, err := ds.tx.exec(ctx, `DELETE FROM delivery_keys
-			WHERE webhook_uid = $1 AND source = $2 AND value = $3`, c.webhook, c.source, c.value); err != nil {
-			return nil, fmt.Errorf("give back an identity: %w", err)
+		if err := ds.giveKeyBack(ctx, c.identity); err != nil {
+			return nil, err
 		}
 		delete(owners, c.identity)
 	}
 	return owners, nil
+}
+
+func (ds DeliveriesTx) giveKeyBack(ctx context.Context, k identity) error {
+	if _, err := ds.tx.exec(ctx, `DELETE FROM delivery_keys
+		WHERE webhook_uid = $1 AND source = $2 AND value = $3`, k.webhook, k.source, k.value); err != nil {
+		return fmt.Errorf("give back an identity: %w", err)
+	}
+	return nil
+}
+
+// giveBack gives back the identities of deliveries that are retried and only continue runs, of which none is there.
+func (ds DeliveriesTx) giveBack(ctx context.Context, members []*deliver) error {
+	for _, m := range members {
+		if !m.comesAgain() {
+			continue
+		}
+		for _, k := range m.keys() {
+			if err := ds.giveKeyBack(ctx, k); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// comesAgain reports whether the delivery only continues runs, of which none is there, and may be sent again.
+func (d *deliver) comesAgain() bool {
+	if !d.Retried || d.events == nil || len(d.events) < len(d.Starts) {
+		return false
+	}
+	for _, e := range d.events {
+		if e.UID != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // owners reads the delivery to which each key belongs.

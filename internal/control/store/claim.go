@@ -274,6 +274,9 @@ func (d *deliver) logSubjects() {
 			}
 		}
 	}
+	if d.comesAgain() {
+		entry.identity = ""
+	}
 	d.logged = deliveryFields.row(&entry)
 }
 

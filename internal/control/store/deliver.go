@@ -30,6 +30,7 @@ type NewDelivery struct {
 	GuardUntil    penstock.Time // when that claim ends; 0: with the log entry, if Guard is the key of the body
 	Body          []byte        // of an accepted delivery: its JSON
 	Raw           []byte        // the bytes as they were sent; nil: the same as Body
+	Retried       bool          // without anything to do, it claims neither, so that its sender may send it again
 	PaidBy        []string      // keys that pay for its runs: somebody sent it through the API
 	Starts        []*NewRun     // the runs that it starts if it is accepted, or what stands for one: see [Claim]
 	Rate          int           // maximum per minute; 0: no limit, and it does not count
@@ -189,6 +190,9 @@ func (ds DeliveriesTx) deliverBatch(ctx context.Context, members []*deliver) ([]
 		return nil, err
 	}
 	if err := ds.tx.Subjects().claim(ctx, members); err != nil {
+		return nil, err
+	}
+	if err := ds.giveBack(ctx, members); err != nil {
 		return nil, err
 	}
 	runs, err := ds.record(ctx, members)

@@ -2,9 +2,11 @@ package webhook_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +148,40 @@ func TestADeliveryThatStartedNothingCanBeSentAgain(t *testing.T) {
 				t.Errorf("retry_unmatched %t: %s, runs %v", again, d.Label, d.Runs)
 			}
 			if d := send(); d.Outcome != penstock.OutcomeDuplicate || len(d.Runs) != 0 {
+				t.Errorf("retry_unmatched %t, a third time: %s", again, d.Label)
+			}
+		}
+	}, noRate)
+}
+
+// So can a comment that comes before what it is about. Sent again, it reaches the run, once.
+func TestADeliveryThatContinuedNothingCanBeSentAgain(t *testing.T) {
+	sites(t, func(s *site) {
+		for _, again := range []bool{false, true} {
+			w := s.signed("github", "s3cret-of-sixteen", func(r *factory.WebhookRequest) {
+				r.RetryUnmatched, r.ReplayGuard = &again, new(true)
+			})
+			s.automation(w, `{"type": ["opened"]}`, func(r *factory.AutomationRequest) {
+				comments := fmt.Sprintf(`{"webhook_ids": [%q], "payload": {"type": ["comment"]}}`, w.UID)
+				r.Subject = new("{{pr}}")
+				r.ContinueOn = &[]penstock.Trigger{{
+					Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(comments),
+				}}
+			})
+			send := func(kind, id string) penstock.Delivery {
+				body := []byte(`{"pr": 7, "type": "` + kind + `"}`)
+				header := github("s3cret-of-sixteen", body)
+				header["X-GitHub-Delivery"] = id
+				return s.logged(w, s.post(path(w), header, body).id())
+			}
+			if d := send("comment", "d-1"); d.Outcome != penstock.OutcomeAccepted || len(d.Runs) != 0 {
+				t.Errorf("alone: %s, runs %v", d.Label, d.Runs)
+			}
+			run := send("opened", "d-2").Runs
+			if d := send("comment", "d-1"); slices.Equal(d.Runs, run) != again {
+				t.Errorf("retry_unmatched %t: %s, runs %v, want %v", again, d.Label, d.Runs, run)
+			}
+			if d := send("comment", "d-1"); d.Outcome != penstock.OutcomeDuplicate || len(d.Runs) != 0 {
 				t.Errorf("retry_unmatched %t, a third time: %s", again, d.Label)
 			}
 		}

@@ -1,6 +1,7 @@
 package factory_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -245,7 +246,7 @@ func TestRunsThatEndOutOfOrderCountAsTheyEnd(t *testing.T) {
 	})
 }
 
-func TestARunCountsOnceHoweverOftenItEnds(t *testing.T) {
+func TestARunThatPeopleContinueCountsOnce(t *testing.T) {
 	withFragile(t, 2, func(w *fragile) {
 		l := w.begin(1)[0]
 		w.end([]penstock.Lease{l}, failed)
@@ -345,5 +346,41 @@ func TestFailuresPauseASchedule(t *testing.T) {
 		if got := words(w.fates(store.OccurrenceQuery{ScheduleID: s.ID})); got != "started started skipped started" {
 			w.T.Errorf("fates: %s", got)
 		}
+	})
+}
+
+// A run that succeeded at first, and fails each time that an event continues it, is broken as well. What a person asked
+// for is that person's.
+func TestFollowUpsThatFailPauseAnAutomation(t *testing.T) {
+	withFragile(t, 2, func(w *fragile) {
+		w.set(factory.AutomationRequest{SubjectRequest: factory.SubjectRequest{Subject: new("{{pr}}")}})
+		first := func(pr int) penstock.Lease {
+			w.arrive(w.webhook.UID, fmt.Sprintf(`{"pr": %d}`, pr))
+			l := w.Work().Lease
+			w.Finish(l, penstock.Result{State: succeeded})
+			return l
+		}
+		again := func(pr int, end penstock.State) {
+			w.arrive(w.webhook.UID, fmt.Sprintf(`{"pr": %d, "more": true}`, pr))
+			if err := w.Subjects.GiveDue(t.Context(), penstock.Now().Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+			w.Finish(w.Work().Lease, penstock.Result{State: end})
+		}
+		person := first(1)
+		w.FollowUp(person.RunID, "Now.")
+		w.Finish(w.Work().Lease, penstock.Result{State: failed})
+		w.want(0, 0)
+		first(2)
+		again(2, failed)
+		w.want(0, 1)
+		first(3)
+		w.want(0, 0) // a success ends the row
+		again(3, failed)
+		first(4)
+		first(5)
+		again(4, failed)
+		again(5, errored)
+		w.want(2, 0)
 	})
 }

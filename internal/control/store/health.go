@@ -102,21 +102,24 @@ func (a AutomationsTx) DeleteHealth(ctx context.Context, source string) error {
 	return nil
 }
 
-// countEnd counts the first end of a run that an automation or schedule has started, in the transaction
-// that ends it, and pauses its source after too many failures. It announces that, and the failure before. A run
-// that its source started before it was enabled, or before the rule changed, does not count. It comes last in the
-// transaction.
+// countEnd counts the end of a run that an automation or schedule has started or continued, in the transaction
+// that ends it, and pauses its source after too many failures. It announces that, and the failure before. What
+// its source started or continued before it was enabled, or before the rule changed, does not count. It comes last
+// in the transaction.
 func (a AutomationsTx) countEnd(ctx context.Context, m Move, now penstock.Time) error {
-	if m.Run.DeliveryID == "" && m.Run.Schedule == nil { // somebody started it by hand
+	if m.Run.ParentID != "" || !m.To.Done() || m.To == penstock.StateCancelled {
 		return nil
 	}
-	source := cmp.Or(m.Run.AutomationID, scheduleID(m.Run.Schedule))
-	if source == "" || m.Run.ParentID != "" || m.Run.endedBefore || !m.To.Done() || m.To == penstock.StateCancelled {
-		return nil
+	source, begun, err := a.beginner(ctx, m.Run)
+	if err != nil || source == "" {
+		return err
+	}
+	if source != scheduleID(m.Run.Schedule) {
+		m.Run.AutomationID = source
 	}
 	failed := m.To != penstock.StateSucceeded
 	var degraded, paused penstock.Time
-	err := a.tx.row(ctx, `UPDATE health
+	err = a.tx.row(ctx, `UPDATE health
 		SET failures = CASE WHEN $1 = 1 THEN failures + 1 ELSE 0 END,
 			last_run_id = CASE WHEN $1 = 1 THEN $2 ELSE '' END,
 			degraded_at = CASE
@@ -127,7 +130,7 @@ func (a AutomationsTx) countEnd(ctx context.Context, m Move, now penstock.Time) 
 			paused_at = CASE WHEN $1 = 1 AND failures + 1 >= pause_after THEN $3 ELSE 0 END
 		WHERE source = $4 AND pause_after > 0 AND paused_at = 0 AND since <= $5 AND ($1 = 1 OR failures > 0)
 		RETURNING degraded_at, paused_at`,
-		flag(failed), m.Run.ID, int64(now), source, int64(m.Run.CreatedAt)).Scan(&degraded, &paused)
+		flag(failed), m.Run.ID, int64(now), source, int64(begun)).Scan(&degraded, &paused)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -147,6 +150,29 @@ func (a AutomationsTx) countEnd(ctx context.Context, m Move, now penstock.Time) 
 		return fmt.Errorf("pause %s: %w", source, err)
 	}
 	return a.tx.Endpoints().announceFailures(ctx, penstock.EventAutomationPaused, m.Run, now)
+}
+
+// beginner returns the automation or schedule that began what a run did until its end, and when: it started the
+// run, or has sent the newest follow-up if the run has ended before. Source is "" or a person's if somebody did.
+func (a AutomationsTx) beginner(ctx context.Context, run RunRow) (source string, begun penstock.Time, err error) {
+	if !run.endedBefore {
+		if run.DeliveryID == "" && run.Schedule == nil {
+			return "", 0, nil
+		}
+		return cmp.Or(run.AutomationID, scheduleID(run.Schedule)), run.CreatedAt, nil
+	}
+	err = a.tx.row(ctx, `SELECT creator, created_at
+		FROM followups
+		WHERE run_id = $1 AND state <> 'waiting'
+		ORDER BY id DESC
+		LIMIT 1`, run.ID).Scan(&source, &begun)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", 0, nil
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("read the newest follow-up of run %s: %w", run.ID, err)
+	}
+	return source, begun, nil
 }
 
 // Expectation is an automation or schedule that is expected to start something every so often.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -294,25 +293,6 @@ func (y *year) trouble() {
 // start starts a server, which looks for stalled runs soon.
 func (y *year) start(s *server) { s.down, s.rules, y.stalling = false, control.New(y.Deps), true }
 
-// dying is a context that ends when a server has looked at it so often: a kill between two statements.
-type dying struct {
-	context.Context //nolint:containedctx // it is one
-	left            atomic.Int64
-	cancel          context.CancelFunc
-}
-
-func (d *dying) Done() <-chan struct{} {
-	if d.left.Add(-1) < 0 {
-		d.cancel()
-	}
-	return d.Context.Done()
-}
-
-func (d *dying) Err() error {
-	d.Done()
-	return d.Context.Err()
-}
-
 // pass lets the servers do their background work, and the workers theirs.
 func (y *year) pass() {
 	y.covered = false
@@ -321,12 +301,12 @@ func (y *year) pass() {
 			continue // most of the time, one of two finds nothing left to do
 		}
 		if y.one(300) {
-			y.counts.Kills++
-			ctx, cancel := context.WithCancel(y.T.Context())
-			killed := &dying{Context: ctx, cancel: cancel}
-			killed.left.Store(y.random.Int64N(300))
-			_ = y.work(killed, s)
-			cancel()
+			y.Killer.Somewhere(y.random)
+			_ = y.work(y.T.Context(), s)
+			if y.Killer.Spare() {
+				y.counts.Kills++
+			}
+			y.Killer.Revive()
 			s.rules = control.New(y.Deps)
 		}
 		if err := y.work(y.T.Context(), s); err != nil {

@@ -26,7 +26,12 @@ func Stores(t *testing.T, test func(*testing.T, *store.Store)) {
 // OpenStore opens the database of a test, and closes it at its end.
 func OpenStore(t *testing.T, url string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{URL: url})
+	return openStore(t, store.Options{URL: url})
+}
+
+func openStore(t *testing.T, o store.Options) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +55,7 @@ func Exec(t *testing.T, url, statement string) {
 }
 
 // Rows reads a table of texts directly from a database. NULL is "".
-func Rows(t *testing.T, url, query string, args ...any) (list [][]string) {
+func Rows(t *testing.T, url, query string, args ...any) [][]string {
 	t.Helper()
 	db := open(t, url)
 	defer db.Close()
@@ -58,6 +63,12 @@ func Rows(t *testing.T, url, query string, args ...any) (list [][]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return texts(t, rows)
+}
+
+// texts reads and closes rows.
+func texts(t *testing.T, rows *sql.Rows) (list [][]string) {
+	t.Helper()
 	defer rows.Close()
 	columns, err := rows.Columns()
 	if err != nil {
@@ -81,6 +92,52 @@ func Rows(t *testing.T, url, query string, args ...any) (list [][]string) {
 		t.Fatal(err)
 	}
 	return list
+}
+
+// Direct is a connection to a database for a test that reads it often, independently of the store.
+type Direct struct {
+	t          *testing.T
+	db         *sql.DB
+	statements map[string]*sql.Stmt
+}
+
+// OpenDirect opens a database, and closes it at the end of the test.
+func OpenDirect(t *testing.T, url string) *Direct {
+	t.Helper()
+	d := &Direct{t, open(t, url), map[string]*sql.Stmt{}}
+	d.db.SetMaxOpenConns(1)
+	t.Cleanup(func() { _ = d.db.Close() })
+	return d
+}
+
+func (d *Direct) prepared(text string) *sql.Stmt {
+	d.t.Helper()
+	if d.statements[text] == nil {
+		stmt, err := d.db.PrepareContext(d.t.Context(), text)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		d.statements[text] = stmt
+	}
+	return d.statements[text]
+}
+
+// Rows is [Rows].
+func (d *Direct) Rows(query string, args ...any) [][]string {
+	d.t.Helper()
+	rows, err := d.prepared(query).QueryContext(d.t.Context(), args...)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return texts(d.t, rows)
+}
+
+// Exec is [Exec].
+func (d *Direct) Exec(statement string, args ...any) {
+	d.t.Helper()
+	if _, err := d.prepared(statement).ExecContext(d.t.Context(), args...); err != nil {
+		d.t.Fatal(err)
+	}
 }
 
 // ClockOfTest gives a database the clock of testing/synctest. It returns the URL of the database with that clock,

@@ -187,10 +187,10 @@ func beginSQLite(ctx context.Context, s *Store, tx *Tx) (func(bool) error, error
 				next = s.checkpoints.committed()
 				return nil
 			}
-			_, _ = tx.exec(always, "ROLLBACK") // SQLite may have rolled back already
+			_, _ = tx.conn.ExecContext(always, "ROLLBACK") // SQLite may have rolled back already
 			return err
 		}
-		_, err := tx.exec(always, "ROLLBACK")
+		_, err := tx.conn.ExecContext(always, "ROLLBACK")
 		return err
 	}, nil
 }

@@ -39,7 +39,13 @@ type Options struct {
 	AsIs bool
 	// Reserve keeps room on the disk of a SQLite database for [Store.WriteReserved].
 	Reserve bool
+	// Fault is called before each statement of a transaction is sent, and with [Committed] after a commit. Its error
+	// takes the place of the result, so that a test can kill a server there; may be nil.
+	Fault func(at string) error
 }
+
+// Committed says to [Options.Fault] that a transaction was committed, and that its caller does not know it yet.
+const Committed = "committed"
 
 // Errors of [Open] for a PostgreSQL database.
 var (
@@ -90,6 +96,7 @@ type Store struct {
 	Repositories Repositories
 
 	log         *slog.Logger
+	fault       func(at string) error // may be nil
 	d           *dialect
 	read        *sql.DB
 	stmts       *statements   // of the read pool
@@ -110,7 +117,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Metrics == nil {
 		o.Metrics = func(int, time.Duration) {}
 	}
-	s := &Store{log: o.Log, Nudges: newNudges()}
+	s := &Store{log: o.Log, Nudges: newNudges(), fault: o.Fault}
 	s.setSubjects()
 	scheme, _, _ := strings.Cut(o.URL, "://")
 	var err error
@@ -191,6 +198,9 @@ func (tx *Tx) flush(ctx context.Context) (touched int64, err error) {
 	}
 	waiting := tx.waiting
 	tx.waiting = nil
+	if err := tx.s.fails(waiting[0].text); err != nil {
+		return 0, err
+	}
 	return sendPostgres(ctx, tx.conn, waiting)
 }
 
@@ -240,8 +250,27 @@ func (s *Store) writeOnce(ctx context.Context, tx *Tx, fn func(*Tx) error) error
 	if err := end(true); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
+	if err := s.fails(Committed); err != nil {
+		return err
+	}
 	s.Nudges.notify(tx.topics)
 	return nil
+}
+
+// fails returns the error that a test wants here.
+func (s *Store) fails(at string) error {
+	if s.fault == nil {
+		return nil
+	}
+	return s.fault(at)
+}
+
+// send sends the statements that wait before another one.
+func (tx *Tx) send(ctx context.Context, next string) error {
+	if _, err := tx.flush(ctx); err != nil {
+		return err
+	}
+	return tx.s.fails(next)
 }
 
 // querier is the store or a transaction, for reads.
@@ -277,7 +306,7 @@ func (s *Store) row(ctx context.Context, text string, args ...any) scanner {
 }
 
 func (tx *Tx) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
-	if _, err := tx.flush(ctx); err != nil {
+	if err := tx.send(ctx, text); err != nil {
 		return nil, err
 	}
 	if stmt := tx.stmts.prepared(ctx, tx.conn, text); stmt != nil {
@@ -287,7 +316,7 @@ func (tx *Tx) query(ctx context.Context, text string, args ...any) (*sql.Rows, e
 }
 
 func (tx *Tx) row(ctx context.Context, text string, args ...any) scanner {
-	if _, err := tx.flush(ctx); err != nil {
+	if err := tx.send(ctx, text); err != nil {
 		return noRow{err}
 	}
 	if stmt := tx.stmts.prepared(ctx, tx.conn, text); stmt != nil {
@@ -298,7 +327,7 @@ func (tx *Tx) row(ctx context.Context, text string, args ...any) scanner {
 
 // exec runs a statement and returns how many rows it touched.
 func (tx *Tx) exec(ctx context.Context, text string, args ...any) (int64, error) {
-	if _, err := tx.flush(ctx); err != nil {
+	if err := tx.send(ctx, text); err != nil {
 		return 0, err
 	}
 	var res sql.Result

@@ -9,17 +9,22 @@ import (
 
 // Received records the prompts in which workers have received events.
 type Received struct {
-	In   map[string][]string // the prompts that had an event, by its delivery
-	seen map[string]bool     // prompts
+	In map[string][]string // the prompts that had an event, by its delivery
+	// Unmarked are prompts that were handed over again without saying so.
+	Unmarked []string
+	seen     map[string]bool // prompts
 }
 
 // NewReceived returns a record of nothing.
-func NewReceived() *Received { return &Received{map[string][]string{}, map[string]bool{}} }
+func NewReceived() *Received { return &Received{In: map[string][]string{}, seen: map[string]bool{}} }
 
 // Add records the events in prompts of a run. A prompt that is delivered again counts once.
 func (r *Received) Add(run penstock.Run, prompts []penstock.Prompt) {
 	for _, p := range prompts {
 		if r.seen[p.ID] {
+			if !p.Redelivered {
+				r.Unmarked = append(r.Unmarked, p.ID)
+			}
 			continue
 		}
 		r.seen[p.ID] = true

@@ -44,6 +44,7 @@ type World struct {
 	BlobDir string // the folder of the blobs
 	Deps    run.Deps
 	Admin   penstock.Principal
+	Killer  *testkit.Killer // of this server
 }
 
 // Each runs a test in a new world of each engine.
@@ -60,7 +61,8 @@ func Each(t *testing.T, change func(*run.Deps), test func(w *World)) {
 // New returns a world over a new store, without background work.
 func New(t *testing.T, url string, change func(*run.Deps)) *World {
 	t.Helper()
-	s := testkit.OpenStore(t, url)
+	killer := new(testkit.Killer)
+	s := testkit.OpenMortal(t, url, killer)
 	dir := t.TempDir()
 	blobs, err := blob.Open(filepath.Join(dir, "blobs"))
 	if err != nil {
@@ -81,7 +83,9 @@ func New(t *testing.T, url string, change func(*run.Deps)) *World {
 	if change != nil {
 		change(&o)
 	}
-	w := &World{Rules: control.New(o), T: t, URL: url, BlobDir: filepath.Join(dir, "blobs"), Deps: o}
+	w := &World{
+		Rules: control.New(o), T: t, URL: url, BlobDir: filepath.Join(dir, "blobs"), Deps: o, Killer: killer,
+	}
 	_, key, err := w.Keys.Bootstrap(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -90,6 +94,29 @@ func New(t *testing.T, url string, change func(*run.Deps)) *World {
 		t.Fatal(err)
 	}
 	return w
+}
+
+// Beside returns another server over the same database, without background work.
+func (w *World) Beside() *World {
+	w.T.Helper()
+	other := *w
+	other.Killer = new(testkit.Killer)
+	other.Deps.Store = testkit.OpenMortal(w.T, w.URL, other.Killer)
+	other.Restart()
+	return &other
+}
+
+// Twin returns another server that has the same connections to the database. A kill hits both.
+func (w *World) Twin() *World {
+	other := *w
+	other.Restart()
+	return &other
+}
+
+// Restart replaces the server by a new one, which knows only what is stored.
+func (w *World) Restart() {
+	w.Killer.Revive()
+	w.Rules = control.New(w.Deps)
 }
 
 // Background starts the background work, and stops it before the store is closed.

@@ -77,6 +77,12 @@ func (s *sequence) verify(before string) {
 		s.failf("replays were lost: %v", replays)
 	}
 	s.verifyFates(accepted)
+	for id, of := range s.messages {
+		if !s.received.Has(id) && !s.ended[of] {
+			s.failf("nobody saw the message %s of a person to run %s", id, of)
+		}
+	}
+	s.counts.Again += s.received.Again
 }
 
 // verifyDuplicate fails if something came of a double.

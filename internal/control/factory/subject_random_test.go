@@ -74,6 +74,9 @@ func newScene(t *testing.T, url string, busy penstock.WhenBusy) *scene {
 	}
 	rules := closable(busy != penstock.WhenBusyQueue)
 	rules.WhenBusy, rules.MaxFollowups = &busy, new(penstock.MostFollowups)
+	if busy == penstock.WhenBusyQueue { // the end of a turn gives the next event at once
+		rules.Quiet = new(penstock.Period("0s"))
+	}
 	c.automation = c.about("review", rules)
 	if _, err := w.Resources.UpdateAutomation(
 		t.Context(), w.Admin, h.factory, c.automation.UID, factory.AutomationRequest{Triggers: on(`"opened"`)},
@@ -101,7 +104,7 @@ func (c *scene) play(busy penstock.WhenBusy, first, end uint64) {
 		s := &sequence{
 			scene: c, random: rand.New(rand.NewPCG(seed, 1)), atOnce: seed%4 == 0, pr: int(seed-first) + 1,
 			servers:  [2]*testworld.World{c.World, c.twin},
-			received: testworld.NewReceived(), ended: map[string]bool{}, cancelled: -1,
+			received: testworld.NewReceived(), messages: map[string]string{}, ended: map[string]bool{}, cancelled: -1,
 		}
 		if seed%8 == 0 {
 			s.servers[1] = c.other

@@ -24,7 +24,8 @@ type sequence struct {
 	pr        int
 	now       int // the number of the step
 	events    []*event
-	replays   []*event // by people
+	replays   []*event          // by people
+	messages  map[string]string // of people, with their runs
 	received  *testworld.Received
 	ended     map[string]bool // runs that did not end by themselves with success
 	cancelled int             // the step in which a person last cancelled a run
@@ -324,6 +325,10 @@ func (s *sequence) begin(a penstock.Assignment) {
 		moves = append(moves, d)
 	}
 	s.received.Add(a.Run, a.Prompts)
+	if s.one(6) { // the worker dies before it begins
+		s.unknown = true
+		return
+	}
 	s.lease, s.turn = a.Lease, 1
 	err := s.insist("begin", func(w *testworld.World) error {
 		return w.Executions.Control().Append(s.T.Context(), a.Lease, moves)
@@ -428,10 +433,17 @@ func (s *sequence) stop() act {
 // speak lets a person send a message, which is a conflict if another run works on the subject.
 func (s *sequence) speak() act {
 	id := s.latest
-	return act{"speak", func(w *testworld.World) error {
-		_, err := w.Runs.FollowUp(s.T.Context(), s.Admin, id, run.FollowupRequest{Message: "and this"})
+	var said run.FollowupAccepted
+	return act{"speak", func(w *testworld.World) (err error) {
+		said, err = w.Runs.FollowUp(s.T.Context(), s.Admin, id, run.FollowupRequest{Message: "and this"})
 		return err
-	}, func(error, bool) {}, nil}
+	}, func(err error, lost bool) {
+		if err == nil {
+			s.messages[said.FollowupID] = id
+		} else if !lost && penstock.CodeOf(err) != penstock.CodeConflict {
+			s.failf("speak to run %s: %v", id, err)
+		}
+	}, s.speak}
 }
 
 // loseOthers lets leases end that no worker knows of, because the response to its claim was lost.

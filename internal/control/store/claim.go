@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -852,7 +853,7 @@ func (su Subjects) Due(ctx context.Context, now penstock.Time, after SubjectRow,
 			)
 		) AND (s.due_at, s.uid) > ($2, $3)
 		ORDER BY s.due_at, s.uid
-		LIMIT $4`, int64(now), int64(after.NextAt), after.UID, limit)
+		LIMIT `+strconv.Itoa(limit), int64(now), int64(after.NextAt), after.UID) // SQLite would plan anew for each $4
 }
 
 // idle holds for a run whose worker waits for a follow-up.

@@ -40,6 +40,7 @@ func (s *sequence) log(after string) (list []logged) {
 // verify checks that each event was accepted once, and what became of it.
 func (s *sequence) verify(before string) {
 	log := s.log(before)
+	s.readLog(len(log))
 	accepted, replays, known := map[string]*event{}, map[string]*event{}, map[string]bool{}
 	for _, r := range s.replays {
 		replays[r.id] = r
@@ -87,7 +88,7 @@ func (s *sequence) verify(before string) {
 
 // verifyDuplicate fails if something came of a double.
 func (s *sequence) verifyDuplicate(row logged) {
-	d := s.delivery(row.id)
+	d := s.shown[row.id]
 	prompts := s.received.In[row.id]
 	if d.Outcome != penstock.OutcomeDuplicate || len(d.Runs) > 0 || len(d.Matches) > 0 || len(prompts) > 0 {
 		s.failf("the double %s has the outcome %s, the matches %+v, the runs %v and the prompts %v",
@@ -95,12 +96,18 @@ func (s *sequence) verifyDuplicate(row logged) {
 	}
 }
 
-func (s *sequence) delivery(id string) penstock.Delivery {
-	d, err := s.server().Deliveries.Read(s.T.Context(), s.Admin, s.factory, s.webhook.UID, id)
+// readLog reads the last deliveries as people see them.
+func (s *sequence) readLog(n int) {
+	page, err := s.server().Deliveries.List(
+		s.T.Context(), s.Admin, s.factory, s.webhook.UID, penstock.DeliveryQuery{Limit: max(n, 1)},
+	)
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	return d
+	s.shown = make(map[string]penstock.Delivery, n)
+	for _, d := range page.Deliveries {
+		s.shown[d.ID] = d
+	}
 }
 
 // verifyFates fails unless each event is in one prompt or has a fate that says why not, and each run was started by
@@ -108,7 +115,11 @@ func (s *sequence) delivery(id string) penstock.Delivery {
 func (s *sequence) verifyFates(accepted map[string]*event) {
 	starts := map[string]int{}
 	for id, e := range accepted {
-		m := s.delivery(id).Matches[0]
+		if len(s.shown[id].Matches) != 1 {
+			s.failf("the event %s has the matches %v", id, s.shown[id].Matches)
+			continue
+		}
+		m := s.shown[id].Matches[0]
 		if m.Fate == penstock.FateStarted {
 			starts[m.RunID]++
 		}

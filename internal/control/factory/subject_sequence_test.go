@@ -37,6 +37,7 @@ type sequence struct {
 	latest    string          // the newest run
 	runs      []string
 	steps     []string
+	shown     map[string]penstock.Delivery // the log at its end, as people see it
 }
 
 // event is what a sender has sent, maybe more than once.

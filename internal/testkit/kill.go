@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -18,22 +19,51 @@ type Killer struct {
 	after  int // how many more statements or commits pass
 	commit bool
 	dead   bool
+	begins int    // how many more transactions begin until pause is called
+	pause  func() // nil: never
 }
 
 // errKilled is the result of all statements of a server that was killed.
 var errKilled = errors.New("a test has killed the server")
 
-// Somewhere lets the server die soon, if it writes much enough: before a statement, or after a commit and before it
-// can say so. It returns where.
+// BeforeStatement lets the server die before its n-th statement from now on, counted from 1.
+func (k *Killer) BeforeStatement(n int) { k.arm(n-1, false) }
+
+// AfterCommit lets the server die after its n-th commit from now on, counted from 1, before the caller knows of it.
+func (k *Killer) AfterCommit(n int) { k.arm(n-1, true) }
+
+// Somewhere lets the server die at one of the next statements or commits, and returns where.
 func (k *Killer) Somewhere(random *rand.Rand) string {
-	commit, n := random.IntN(3) == 0, random.IntN(20)
+	commit, n := random.IntN(3) == 0, 1+random.IntN(20)
 	if commit {
-		n /= 10
-		k.arm(n, true)
-		return fmt.Sprintf("after commit %d", n+1)
+		n = (n + 9) / 10
+		k.AfterCommit(n)
+		return fmt.Sprintf("after commit %d", n)
 	}
-	k.arm(n, false)
-	return fmt.Sprintf("before statement %d", n+1)
+	k.BeforeStatement(n)
+	return fmt.Sprintf("before statement %d", n)
+}
+
+// Pause calls do before the n-th transaction from now on, counted from 1, for what another server does meanwhile.
+func (k *Killer) Pause(n int, do func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.begins, k.pause = n, do
+}
+
+// paused returns what is to be done before a statement, or nil.
+func (k *Killer) paused(statement string) func() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.pause == nil || !strings.HasPrefix(statement, "BEGIN") {
+		return nil
+	}
+	if k.begins--; k.begins > 0 {
+		return nil
+	}
+	do := k.pause
+	k.pause = nil
+	return do
 }
 
 func (k *Killer) arm(n int, commit bool) {
@@ -58,6 +88,9 @@ func (k *Killer) Revive() {
 }
 
 func (k *Killer) at(statement string) error {
+	if do := k.paused(statement); do != nil {
+		do()
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.armed && k.commit == (statement == store.Committed) {

@@ -209,15 +209,33 @@ func lockDue(
 	return subject, due && err == nil, err
 }
 
-// drop skips the events of a subject that wait and are of the automation of one of them.
+// drop skips the events of a subject that wait and are of the automation of one of them, unless another run works on
+// it since it was read.
 func (s *Subjects) drop(
 	ctx context.Context, d store.SubjectRow, like store.SubjectEventRow, reason string, now penstock.Time,
 ) error {
 	return s.store.Write(ctx, func(tx *store.Tx) error {
 		subject, due, err := lockDue(ctx, tx, d, now)
-		if err != nil || !due {
+		if err != nil || !due || subject.RunID != d.RunID {
 			return err
 		}
+		return tx.Subjects().DropLike(ctx, subject, like, reason, now)
+	})
+}
+
+// dropContinuing is drop, unless an event waits that may start a run. One may have come since the events were read.
+func (s *Subjects) dropContinuing(
+	ctx context.Context, d store.SubjectRow, like store.SubjectEventRow, now penstock.Time,
+) error {
+	return s.store.Write(ctx, func(tx *store.Tx) error {
+		subject, due, err := lockDue(ctx, tx, d, now)
+		if err != nil || !due || subject.RunID != d.RunID {
+			return err
+		}
+		if starts, err := tx.Subjects().WaitingStarts(ctx, like); err != nil || starts {
+			return err
+		}
+		const reason = "These events only continue runs, and the run on their subject has ended."
 		return tx.Subjects().DropLike(ctx, subject, like, reason, now)
 	})
 }
@@ -227,7 +245,7 @@ func (s *Subjects) startAgain(ctx context.Context, d store.SubjectRow, from run.
 	if starts, err := s.store.Subjects.WaitingStarts(ctx, from.Event); err != nil {
 		return err
 	} else if !starts {
-		return s.drop(ctx, d, from.Event, "These events only continue runs, and the run on their subject has ended.", now)
+		return s.dropContinuing(ctx, d, from.Event, now)
 	}
 	a, first := from.Automation, from.Event // the oldest one
 	started, err := s.runFor(ctx, d, a, first, now)

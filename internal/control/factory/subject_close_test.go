@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
 // on returns triggers on deliveries with an action.
@@ -270,5 +271,28 @@ func TestOneOfManyEventsAtOnceReplacesTheOthers(t *testing.T) {
 		if err != nil || len(list.Subjects) != 1 || list.Subjects[0].Waiting != 1 {
 			t.Errorf("the subjects are %+v, %v; want one event that waits", list.Subjects, err)
 		}
+	})
+}
+
+// While a server finds out that what waits starts nothing, an event comes that starts a run. It is not dropped with the
+// others.
+func TestAnEventIsNotDroppedWithThoseBefore(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, url string) {
+		w := newScene(t, url, penstock.WhenBusyCoalesce)
+		w.act("opened", 1)
+		a := w.Work()
+		ids := []string{w.act("comment", 2)}
+		w.Finish(a.Lease, penstock.Result{State: penstock.StateFailed})
+		w.Killer.Pause(2, func() { // the first transaction has found that the run takes no events
+			other := &topics{&hooks{&world{w.other}, w.factory}, w.webhook, w.automation}
+			ids = append(ids, other.act("opened", 3))
+		})
+		w.after(time.Minute)
+		w.after(time.Minute)
+		if len(ids) != 2 {
+			t.Fatal("the server has dropped nothing")
+		}
+		w.wantFates(ids, penstock.FateStarted, penstock.FateMerged)
 	})
 }

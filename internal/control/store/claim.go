@@ -688,13 +688,13 @@ func (su Subjects) RunOf(ctx context.Context, claim string) (RunRow, error) {
 }
 
 // WaitingStarts reports whether an event waits that may start a run, and is of the automation of another one.
-func (su Subjects) WaitingStarts(ctx context.Context, like SubjectEventRow) (bool, error) {
+func (su subjectReads) WaitingStarts(ctx context.Context, like SubjectEventRow) (bool, error) {
 	var n int
-	err := su.s.row(ctx, `SELECT count(*)
+	err := su.q.row(ctx, `SELECT count(*)
 		FROM subject_events e
 		WHERE e.subject_uid = $1 AND e.automation_uid = $2 AND e.fate = 'waiting' AND e.continues = 0`,
 		like.SubjectUID, like.AutomationUID).Scan(&n)
-	return n > 0, su.s.d.mapError(err)
+	return n > 0, su.q.store().d.mapError(err)
 }
 
 // countJoined counts events that join runs which wait, by run.

@@ -76,7 +76,7 @@ func (s *sequence) failf(format string, args ...any) {
 // run takes random steps, lets all end, and checks what became of the events.
 func (s *sequence) run() {
 	before := s.lastLogged()
-	for s.now = range 4 + s.random.IntN(24) {
+	for s.now = range 4 + s.random.IntN(20) {
 		s.step()
 		if s.look(); s.T.Failed() {
 			return
@@ -166,7 +166,7 @@ func (s *sequence) pick() []act {
 		case 0, 1, 2:
 			return []act{s.send(s.newEvent())}
 		case 3, 4:
-			if s.lease.RunID == "" {
+			if s.lease.RunID == "" && (s.live != "" || s.one(4)) { // mostly if there is work
 				return []act{s.work()}
 			}
 		case 5, 6:
@@ -468,16 +468,16 @@ func (s *sequence) drain() {
 		}
 	}
 	for range 200 {
+		if s.look(); s.T.Failed() || s.live == "" && !s.waits() {
+			return
+		}
 		s.loseOthers()
 		s.happenSafely(s.give(time.Hour))
-		if s.lease.RunID == "" {
+		if s.look(); s.lease.RunID == "" && s.live != "" {
 			s.happenSafely(s.work())
 		}
 		if s.lease.RunID != "" {
 			s.happenSafely(s.finish(penstock.StateSucceeded))
-		}
-		if s.look(); s.T.Failed() || s.live == "" && !s.waits() {
-			return
 		}
 	}
 	s.failf("something still works or waits")

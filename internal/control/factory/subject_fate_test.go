@@ -41,6 +41,9 @@ func (s *sequence) log(after string) (list []logged) {
 func (s *sequence) verify(before string) {
 	log := s.log(before)
 	s.readLog(len(log))
+	if s.atOnce {
+		s.recallEnds()
+	}
 	accepted, replays, known := map[string]*event{}, map[string]*event{}, map[string]bool{}
 	for _, r := range s.replays {
 		replays[r.id] = r
@@ -84,6 +87,19 @@ func (s *sequence) verify(before string) {
 		}
 	}
 	s.counts.Again += s.received.Again
+}
+
+// recallEnds finds runs that did not end well and went on at once, so that nobody saw it.
+func (s *sequence) recallEnds() {
+	for _, id := range s.runs {
+		if len(s.db.Rows(`SELECT 1
+			FROM events
+			WHERE run_id = $1 AND type = 'state'
+				AND (data LIKE '%"CANCELLED"%' OR data LIKE '%"FAILED"%' OR data LIKE '%"ERROR"%')
+			LIMIT 1`, id)) > 0 {
+			s.ended[id] = true
+		}
+	}
 }
 
 // verifyDuplicate fails if something came of a double.

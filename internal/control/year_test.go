@@ -70,6 +70,7 @@ type year struct {
 	stalls   map[string]penstock.Time // when a run that said nothing stalls, by run
 	stalling bool                     // a run stalls about now, or a server can see only now that one did
 	covered  bool                     // a server was there since the last step
+	killing  bool                     // a server is to be killed
 	counts   counts
 }
 
@@ -300,10 +301,11 @@ func (y *year) pass() {
 		if first := y.servers[0]; s.down || i > 0 && !first.down && first.skew == 0 && s.skew == 0 && !y.one(8) {
 			continue // most of the time, one of two finds nothing left to do
 		}
-		if y.one(300) {
+		if y.killing = y.killing || y.one(300); y.killing {
 			y.Killer.Somewhere(y.random)
 			_ = y.work(y.T.Context(), s)
-			if y.Killer.Spare() {
+			if y.Killer.Spare() { // otherwise it had too little to write: another one is killed
+				y.killing = false
 				y.counts.Kills++
 			}
 			y.Killer.Revive()

@@ -301,7 +301,7 @@ func (y *year) pass() {
 		if first := y.servers[0]; s.down || i > 0 && !first.down && first.skew == 0 && s.skew == 0 && !y.one(8) {
 			continue // most of the time, one of two finds nothing left to do
 		}
-		if y.killing = y.killing || y.one(300); y.killing {
+		if y.killing = y.killing || y.one(60); y.killing {
 			y.Killer.Somewhere(y.random)
 			_ = y.work(y.T.Context(), s)
 			if y.Killer.Spare() { // otherwise it had too little to write: another one is killed

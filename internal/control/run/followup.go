@@ -9,6 +9,8 @@ type FollowupRequest struct {
 	Message     string               `json:"message,omitempty"`
 	Mode        penstock.Mode        `json:"mode,omitempty"`
 	Attachments []FollowupAttachment `json:"attachments,omitempty"`
+
+	question int // the execution whose question it answers; 0: it answers none in particular
 }
 
 // FollowupAttachment is a file of a follow-up. It has either its content, as a [penstock.Attachment] has,

@@ -69,7 +69,7 @@ func (s *Runs) followUpRun(
 	}
 	accepted.FollowupID = f.ID
 	done, err := access.Act(ctx, s.responses, p, func(tx *store.Tx) (_ FollowupAccepted, err error) {
-		accepted.Outcome, err = followUp(ctx, tx, p, run, f)
+		accepted.Outcome, err = followUp(ctx, tx, p, run, f, req.question)
 		return accepted, err
 	})
 	if err != nil {
@@ -112,9 +112,10 @@ const (
 	maxWaitingBytes = 16 << 20
 )
 
-// followUp stores a message for the run in its current state, and returns what happens to it.
+// followUp stores a message for the run in its current state, and returns what happens to it. With a question, it
+// is an error unless the run waits for its answer.
 func followUp(
-	ctx context.Context, tx *store.Tx, p penstock.Principal, seen store.RunRow, f store.Followup,
+	ctx context.Context, tx *store.Tx, p penstock.Principal, seen store.RunRow, f store.Followup, question int,
 ) (outcome string, err error) {
 	if err := spoken(ctx, tx, seen); err != nil {
 		return "", err
@@ -126,6 +127,11 @@ func followUp(
 	run, err := tx.Runs().Lock(ctx, seen.ID)
 	if err != nil {
 		return "", err
+	}
+	if question != 0 {
+		if err := asksIn(run, question); err != nil {
+			return "", err
+		}
 	}
 	if run.State.Done() && floor.Talking != "" {
 		return "", errConversationBusy(floor.Talking)
@@ -266,21 +272,31 @@ func (s *Runs) Cancel(ctx context.Context, p penstock.Principal, id string, casc
 		return "", err
 	}
 	return access.ActBy(ctx, s.responses, p, s.store.WriteReserved, func(tx *store.Tx) (string, error) {
-		if err := dropEvents(ctx, tx, id); err != nil {
-			return "", err
-		}
-		run, err := tx.Runs().Lock(ctx, id)
-		if err != nil {
-			return "", err
-		}
-		if run.State.Done() {
-			return "", penstock.Errorf(penstock.CodeInvalidRequest, "the run has already ended in state %s", run.State)
-		}
-		if err := cancel(ctx, tx, p, run, ""); err != nil || !cascade {
-			return id, err
-		}
-		return id, cancelBelow(ctx, tx, p, id)
+		return id, cancelActive(ctx, tx, p, id, cascade, func(store.RunRow) error { return nil })
 	})
+}
+
+// cancelActive cancels a run that has not ended, and with cascade all below it. check may refuse it.
+func cancelActive(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, id string, cascade bool, check func(store.RunRow) error,
+) error {
+	if err := dropEvents(ctx, tx, id); err != nil {
+		return err
+	}
+	run, err := tx.Runs().Lock(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := check(run); err != nil {
+		return err
+	}
+	if run.State.Done() {
+		return penstock.Errorf(penstock.CodeInvalidRequest, "the run has already ended in state %s", run.State)
+	}
+	if err := cancel(ctx, tx, p, run, ""); err != nil || !cascade {
+		return err
+	}
+	return cancelBelow(ctx, tx, p, id)
 }
 
 // CancelIn cancels a run and all below it in a transaction. It does nothing if the run has ended.

@@ -46,6 +46,7 @@ type Receiver interface {
 // IngressOptions configures an Ingress. Receiver, PublicURL and Client are required.
 type IngressOptions struct {
 	Receiver  Receiver
+	Clicks    Clicks                         // nil: none are taken
 	Log       *slog.Logger                   // nil: no log
 	PublicURL string                         // where senders reach the server, without a trailing slash
 	Client    func(*http.Request) netip.Addr // the sender's address
@@ -68,6 +69,7 @@ type Ingress struct {
 	failures *failures
 	metrics  *ingressMetrics
 	tracer   trace.Tracer // nil: nothing is traced
+	clicks   *clicking
 }
 
 // NewIngress creates an ingress. It starts nothing.
@@ -82,6 +84,7 @@ func NewIngress(o IngressOptions) *Ingress {
 	if o.Tracer != nil {
 		in.tracer = o.Tracer.Tracer("github.com/penstock-dev/penstock/internal/webhook")
 	}
+	in.clicks = newClicking(in)
 	return in
 }
 
@@ -90,7 +93,7 @@ func NewIngress(o IngressOptions) *Ingress {
 // below the webhooks of a factory, if they are written plainly: their {wuid} may be "w".
 func IsWebhookPath(r *http.Request) bool {
 	p := r.URL.Path
-	return strings.HasPrefix(p, Prefix) || leadsToWebhooks(p) && !isAPIPath(r.URL)
+	return strings.HasPrefix(p, Prefix) || strings.HasPrefix(p, ClickPrefix) || leadsToWebhooks(p) && !isAPIPath(r.URL)
 }
 
 var separators = strings.NewReplacer(`\`, "/", "%2f", "/", "%5c", "/")
@@ -139,6 +142,10 @@ type intake struct {
 
 // ServeHTTP handles one request.
 func (in *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, ClickPrefix) && !leadsToWebhooks(r.URL.Path) {
+		in.clicks.ServeHTTP(w, r)
+		return
+	}
 	d := &intake{in: in, w: w, r: r, received: time.Now()}
 	end := in.span(d)
 	defer func() {

@@ -17,10 +17,15 @@ type EventEndpoint struct {
 	Enabled        bool             `json:"enabled"`
 	DisabledReason string           `json:"disabled_reason,omitempty"` // why the server disabled it
 	Format         EndpointFormat   `json:"format"`
-	Secrets        []EndpointSecret `json:"secrets"` // the valid ones, the newest first; none of FormatSlack
+	Secrets        []EndpointSecret `json:"secrets"` // the valid ones, the newest first; only of FormatStandard
 	CreatedAt      Time             `json:"created_at"`
 	UpdatedAt      Time             `json:"updated_at"`
 	Stats          EndpointStats    `json:"stats"`
+
+	// The others are only of FormatSlackApp.
+	Channel          string   `json:"channel,omitempty"`           // to which it posts: its id, or its name
+	MayAnswer        []string `json:"may_answer,omitempty"`        // ids of Slack users whose clicks count
+	InteractivityURL string   `json:"interactivity_url,omitempty"` // to which Slack sends clicks
 }
 
 // EndpointSecret is a secret that signs the messages of an endpoint.
@@ -45,14 +50,17 @@ type EndpointStats struct {
 type EndpointFormat string
 
 // The formats. FormatSlack is a line of text for an incoming webhook of Slack or a compatible receiver, without a
-// signature.
+// signature. FormatSlackApp posts with the bot token of a Slack app, so that people can answer in Slack.
 const (
 	FormatStandard EndpointFormat = "standard" // as Standard Webhooks describe
 	FormatSlack    EndpointFormat = "slack"
+	FormatSlackApp EndpointFormat = "slack_app"
 )
 
 // EndpointFormats lists the formats that an endpoint can have.
-func EndpointFormats() []EndpointFormat { return []EndpointFormat{FormatStandard, FormatSlack} }
+func EndpointFormats() []EndpointFormat {
+	return []EndpointFormat{FormatStandard, FormatSlack, FormatSlackApp}
+}
 
 // EndpointEvent is a type of messages.
 type EndpointEvent string
@@ -151,7 +159,7 @@ type EndpointAttempt struct {
 	At        Time          `json:"at"`
 	Attempt   int           `json:"attempt"`              // of the message, from 1
 	Status    int           `json:"http_status,omitzero"` // 0: the endpoint did not answer
-	Succeeded bool          `json:"succeeded"`            // a status from 200 to 299
+	Succeeded bool          `json:"succeeded"`            // a status from 200 to 299, without a refusal of Slack
 	Error     string        `json:"error,omitempty"`      // why there is no answer, or what a refusal of Slack means
 	Answer    string        `json:"answer,omitempty"`     // its first KiB, masked
 	TookMs    int64         `json:"took_ms,omitzero"`     // not of private addresses
@@ -177,6 +185,10 @@ const DisableAfter = 5 * 24 * time.Hour
 
 // Wants reports whether the endpoint chose a type of messages of a factory ("": of none).
 func (e EventEndpoint) Wants(event EndpointEvent, factoryUID string) bool {
-	return (len(e.Events) == 0 || slices.Contains(e.Events, event)) &&
-		(len(e.FactoryUIDs) == 0 || slices.Contains(e.FactoryUIDs, factoryUID))
+	return (len(e.Events) == 0 || slices.Contains(e.Events, event)) && e.Hears(factoryUID)
+}
+
+// Hears reports whether the endpoint may get messages of a factory ("": of none).
+func (e EventEndpoint) Hears(factoryUID string) bool {
+	return len(e.FactoryUIDs) == 0 || slices.Contains(e.FactoryUIDs, factoryUID)
 }

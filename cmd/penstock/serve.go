@@ -303,8 +303,8 @@ func (b *back) api(cmd *serveCmd, ingress *webhook.Ingress, tracer trace.TracerP
 // ingress creates the ingress for deliveries to webhooks.
 func (b *back) ingress(cmd *serveCmd, tracer trace.TracerProvider) *webhook.Ingress {
 	return webhook.NewIngress(webhook.IngressOptions{
-		Receiver: b.rules.Receiver, Log: b.log, PublicURL: b.origin, Limits: b.limits, Registerer: b.registry,
-		Tracer: tracer,
+		Receiver: b.rules.Receiver, Clicks: b.rules.Endpoints, Log: b.log, PublicURL: b.origin, Limits: b.limits,
+		Registerer: b.registry, Tracer: tracer,
 		Client: func(r *http.Request) netip.Addr { return httpapi.ClientAddr(r, cmd.TrustedProxies) },
 	})
 }

@@ -56,6 +56,13 @@ func New(d run.Deps) *Rules {
 	r.announces = announce.New(announce.Options{
 		Store: d.Store, Keyset: d.Keyset, Responses: r.Responses, Log: d.Log, PublicURL: d.PublicURL,
 		Networks: d.EventNetworks, Resolve: d.EventResolve,
+		Answer: func(ctx context.Context, p penstock.Principal, q announce.Question, message string) error {
+			_, err := r.Questions.Answer(ctx, p, q.RunID, q.Execution, message)
+			return err
+		},
+		Cancel: func(ctx context.Context, p penstock.Principal, q announce.Question) error {
+			return r.Questions.Cancel(ctx, p, q.RunID, q.Execution)
+		},
 	})
 	return r
 }

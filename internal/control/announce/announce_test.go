@@ -702,10 +702,10 @@ func TestOnlyAKeyWithTheScopeManagesEndpoints(t *testing.T) {
 		if penstock.CodeOf(err) != penstock.CodeConflict {
 			w.T.Errorf("the 101st endpoint: %v", err)
 		}
-		app := penstock.EndpointFormat("slack_app")
-		_, err = w.Endpoints.Create(w.T.Context(), w.Admin, announce.EndpointRequest{URL: &url, Format: &app})
+		teams := penstock.EndpointFormat("teams")
+		_, err = w.Endpoints.Create(w.T.Context(), w.Admin, announce.EndpointRequest{URL: &url, Format: &teams})
 		if penstock.CodeOf(err) != penstock.CodeNotSupported {
-			w.T.Errorf("the format slack_app: %v", err)
+			w.T.Errorf("the format teams: %v", err)
 		}
 	})
 }

@@ -37,6 +37,9 @@ type Options struct {
 	Networks []netip.Prefix
 	// Resolve looks up a name; nil: the resolver of the system.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Answer and Cancel do what somebody has clicked in Slack, if the run still waits for the answer to its question.
+	Answer func(ctx context.Context, p penstock.Principal, q Question, message string) error
+	Cancel func(ctx context.Context, p penstock.Principal, q Question) error
 }
 
 // Endpoints manages event endpoints, and sends their messages.
@@ -47,6 +50,9 @@ type Endpoints struct {
 	log       *slog.Logger
 	publicURL string
 	sender    *sender
+	answer    func(context.Context, penstock.Principal, Question, string) error
+	cancel    func(context.Context, penstock.Principal, Question) error
+	replies   chan struct{} // has an element for each reply to a click that is being sent
 
 	mu      sync.Mutex
 	active  map[string]bool // the endpoints to which this server sends
@@ -60,7 +66,8 @@ type Rules struct{ Endpoints *Endpoints }
 func New(o Options) Rules {
 	return Rules{&Endpoints{
 		store: o.Store, keyset: o.Keyset, responses: o.Responses, log: o.Log, publicURL: o.PublicURL,
-		sender: newSender(o), active: map[string]bool{},
+		sender: newSender(o), answer: o.Answer, cancel: o.Cancel, replies: make(chan struct{}, maxReplies),
+		active: map[string]bool{},
 	}}
 }
 
@@ -73,6 +80,12 @@ type EndpointRequest struct {
 	Description *string                   `json:"description,omitempty"`
 	Enabled     *bool                     `json:"enabled,omitempty"`
 	Format      *penstock.EndpointFormat  `json:"format,omitempty"`
+
+	// The others are only for penstock.FormatSlackApp.
+	Channel       *string   `json:"channel,omitempty"`
+	BotToken      *string   `json:"bot_token,omitempty"`
+	SigningSecret *string   `json:"signing_secret,omitempty"`
+	MayAnswer     *[]string `json:"may_answer,omitempty"`
 
 	Cleared []string `json:"-"` // the fields that were given as null
 }
@@ -89,6 +102,9 @@ const (
 type sealed struct {
 	URL     string                    `json:"url"`
 	Secrets []penstock.EndpointSecret `json:"secrets"` // the newest first
+
+	BotToken      string `json:"bot_token,omitempty"`      // of a Slack app
+	SigningSecret string `json:"signing_secret,omitempty"` // with which Slack signs clicks
 }
 
 // valid lists the secrets that sign now.
@@ -116,7 +132,7 @@ func (s *Endpoints) open(row store.EndpointRow) (v sealed, err error) {
 
 // present adds the valid secrets to an endpoint, without their values.
 func (s *Endpoints) present(row store.EndpointRow, now penstock.Time) penstock.EventEndpoint {
-	e := row.EventEndpoint
+	e := s.withDoor(row.EventEndpoint)
 	e.Secrets = []penstock.EndpointSecret{}
 	if v, err := s.open(row); err == nil { // otherwise it has no secret that signs
 		for _, one := range v.valid(now) {
@@ -164,15 +180,16 @@ func (s *Endpoints) Read(ctx context.Context, p penstock.Principal, uid string) 
 	return s.present(row, penstock.Now()), nil
 }
 
-// mayName returns an error unless p may read what the messages of an endpoint name: FormatSlack has titles of runs.
+// mayName returns an error unless p may read what the messages of an endpoint name: in Slack, they have titles of
+// runs, and questions.
 func mayName(p penstock.Principal, row store.EndpointRow) error {
-	if row.Format == penstock.FormatSlack {
+	if row.Format == penstock.FormatSlack || row.Format == penstock.FormatSlackApp {
 		return access.Require(p, penstock.ScopeRunsRead)
 	}
 	return nil
 }
 
-// Create creates an endpoint with a secret, which only this response shows. One of [penstock.FormatSlack] has none.
+// Create creates an endpoint with a secret, which only this response shows. Those for Slack have none.
 func (s *Endpoints) Create(
 	ctx context.Context, p penstock.Principal, req EndpointRequest,
 ) (out penstock.EventEndpoint, err error) {
@@ -191,13 +208,16 @@ func (s *Endpoints) Create(
 	if row.Format == penstock.FormatStandard {
 		v.Secrets = append(v.Secrets, penstock.EndpointSecret{Secret: signature.NewSecret(), CreatedAt: now})
 	}
+	if row.Format == penstock.FormatSlackApp && req.URL == nil {
+		req.URL = new(slackAPI)
+	}
 	if req.URL == nil {
 		return out, penstock.Invalid("/url", "is required")
 	}
 	if err := mayName(p, row); err != nil {
 		return out, err
 	}
-	if err := s.change(&row, &v, req, now); err != nil {
+	if err := s.change(p, &row, &v, req, now); err != nil {
 		return out, err
 	}
 	if row.Sealed, err = s.seal(row.UID, v); err != nil {
@@ -214,7 +234,7 @@ func (s *Endpoints) Create(
 		if err := checkFactories(ctx, tx, row); err != nil {
 			return out, err
 		}
-		shown := row.EventEndpoint
+		shown := s.withDoor(row.EventEndpoint)
 		shown.URL, shown.Secrets = v.URL, v.Secrets
 		return shown, tx.Endpoints().Add(ctx, row)
 	})
@@ -240,7 +260,7 @@ func (s *Endpoints) Update(
 		if err != nil {
 			return err
 		}
-		if err := s.change(&after, &v, req, penstock.Now()); err != nil {
+		if err := s.change(p, &after, &v, req, penstock.Now()); err != nil {
 			return err
 		}
 		if after.Sealed, err = s.seal(uid, v); err != nil {
@@ -266,12 +286,14 @@ func (s *Endpoints) Delete(ctx context.Context, p penstock.Principal, uid string
 }
 
 // change applies a request to an endpoint.
-func (s *Endpoints) change(row *store.EndpointRow, v *sealed, req EndpointRequest, now penstock.Time) error {
+func (s *Endpoints) change(
+	p penstock.Principal, row *store.EndpointRow, v *sealed, req EndpointRequest, now penstock.Time,
+) error {
 	var errs []penstock.FieldError
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
 	}
-	for _, name := range []string{"url", "enabled"} {
+	for _, name := range []string{"url", "enabled", "channel", "bot_token", "signing_secret"} {
 		if slices.Contains(req.Cleared, name) {
 			bad("/"+name, "must not be null")
 		}
@@ -295,6 +317,7 @@ func (s *Endpoints) change(row *store.EndpointRow, v *sealed, req EndpointReques
 		}
 		row.URL, v.URL = origin, *req.URL
 	}
+	changeSlackApp(bad, row, v, req)
 	if row.Events == nil {
 		row.Events = []penstock.EndpointEvent{}
 	}
@@ -314,7 +337,7 @@ func (s *Endpoints) change(row *store.EndpointRow, v *sealed, req EndpointReques
 	if errs != nil {
 		return penstock.InvalidFields(errs...)
 	}
-	return nil
+	return grantAnswers(p, row, req)
 }
 
 func unsupportedFormat(format string, args ...any) error {
@@ -397,9 +420,9 @@ func (s *Endpoints) RotateSecret(
 		if err != nil {
 			return out, err
 		}
-		if row.Format == penstock.FormatSlack {
+		if row.Format != penstock.FormatStandard {
 			return out, penstock.Errorf(
-				penstock.CodeConflict, "an event endpoint of the format slack has no secret: its messages are not signed",
+				penstock.CodeConflict, "an event endpoint of the format %s has no secret: its messages are not signed", row.Format,
 			)
 		}
 		v, err := s.open(row)
@@ -444,8 +467,14 @@ func (s *Endpoints) Attempts(
 	if err := mayManage(p); err != nil {
 		return page, err
 	}
-	if _, err := s.store.Endpoints.Find(ctx, p.Team, uid); err != nil {
+	row, err := s.store.Endpoints.Find(ctx, p.Team, uid)
+	if err != nil {
 		return page, err
+	}
+	if row.Format == penstock.FormatSlackApp { // an answer may repeat the message
+		if err := mayName(p, row); err != nil {
+			return page, err
+		}
 	}
 	list, next, err := s.store.Endpoints.Attempts(ctx, uid, q)
 	return AttemptPage{list, penstock.PageInfo{HasNext: next != "", NextCursor: next}}, err
@@ -485,15 +514,18 @@ func (s *Endpoints) Replay(
 	})
 }
 
-// keepMessages is how long messages and attempts are kept.
-const keepMessages = 7 * 24 * time.Hour
+// How long messages and attempts are kept, and threads after their last message.
+const (
+	keepMessages = 7 * 24 * time.Hour
+	keepThreads  = 90 * 24 * time.Hour
+)
 
-// ClearOld removes old messages and attempts.
+// ClearOld removes old messages and attempts, and threads that are no longer used.
 func (s *Endpoints) ClearOld(ctx context.Context) error {
-	before := penstock.Now().Add(-keepMessages)
-	return share.ClearInBatches(
-		ctx, func() (int, error) { return s.store.Endpoints.ClearOld(ctx, before, share.BatchSize) },
-	)
+	now := penstock.Now()
+	return share.ClearInBatches(ctx, func() (int, error) {
+		return s.store.Endpoints.ClearOld(ctx, now.Add(-keepMessages), now.Add(-keepThreads), share.BatchSize)
+	})
 }
 
 // checkURL returns the origin of a URL of an endpoint, or why it cannot be one. The text does not contain the URL.

@@ -106,24 +106,29 @@ func (s *Endpoints) sendTo(ctx context.Context, uid string) error {
 	return ctx.Err()
 }
 
-// sendBatch attempts messages side by side, and records the results as they come, those that come together at once.
+// sendBatch attempts messages side by side, in Slack one after the other. It records the results as they come: all
+// that come together at once.
 func (s *Endpoints) sendBatch(ctx context.Context, e store.EndpointRow, due []store.MessageRow) (kept bool, err error) {
 	v, err := s.open(e)
 	if err != nil {
 		return false, err
 	}
-	bodies := make([][]byte, len(due))
+	list := make([]outgoing, len(due))
 	for i, m := range due {
-		if bodies[i], err = s.body(ctx, e, m); err != nil {
+		if list[i], err = s.write(ctx, e, m); err != nil {
 			return false, err
 		}
 	}
 	renewing, end := context.WithCancel(ctx)
 	defer end()
 	s.sending.Go(func() { s.renew(renewing, e) })
-	results := make(chan *store.Attempted, len(due)) // nil: the server stops
-	for i, m := range due {
-		s.sending.Go(func() { results <- s.attempt(ctx, v, m, e.Format, bodies[i]) })
+	results := make(chan *store.Attempted, len(due)) // nil: the server stops, or the message has to wait
+	if e.Format == penstock.FormatSlackApp {
+		s.sending.Go(func() { s.postInOrder(ctx, v, list, results) })
+	} else {
+		for _, m := range list {
+			s.sending.Go(func() { results <- s.attemptSigned(ctx, v, m, e.Format) })
+		}
 	}
 	kept = true
 	for left := len(due); left > 0; {
@@ -157,42 +162,75 @@ func (s *Endpoints) renew(ctx context.Context, e store.EndpointRow) {
 	}
 }
 
-// body writes a message in the format of an endpoint.
-func (s *Endpoints) body(ctx context.Context, e store.EndpointRow, m store.MessageRow) ([]byte, error) {
-	if e.Format == penstock.FormatSlack {
-		names, err := s.store.Endpoints.Names(ctx, e.Team, m)
-		if err != nil {
-			return nil, err
-		}
-		return slackBody(s.publicURL, m, names, penstock.Now())
+// outgoing is a message in the format of its endpoint.
+type outgoing struct {
+	message store.MessageRow
+	body    []byte
+	app     appMessage // instead of the body, for a Slack app
+}
+
+// write writes a message in the format of an endpoint.
+func (s *Endpoints) write(ctx context.Context, e store.EndpointRow, m store.MessageRow) (o outgoing, err error) {
+	o.message = m
+	if e.Format == penstock.FormatStandard {
+		data := m.Data
+		data.URL = s.publicURL + m.Path
+		o.body, err = json.Marshal(penstock.EndpointMessage{Type: m.Type, Timestamp: m.HappenedAt, Data: data})
+		return o, err
 	}
-	data := m.Data
-	data.URL = s.publicURL + m.Path
-	return json.Marshal(penstock.EndpointMessage{Type: m.Type, Timestamp: m.HappenedAt, Data: data})
+	names, err := s.store.Endpoints.Names(ctx, e.Team, m)
+	if err != nil {
+		return o, err
+	}
+	line := slackLine(s.publicURL, m, names, penstock.Now())
+	if e.Format == penstock.FormatSlackApp {
+		o.app, err = s.appMessage(ctx, e, m, line)
+		return o, err
+	}
+	o.body, err = slackBody(line)
+	return o, err
+}
+
+// attemptSigned sends a message once, as Standard Webhooks say. Without a secret, it is not signed.
+func (s *Endpoints) attemptSigned(
+	ctx context.Context, v sealed, o outgoing, format penstock.EndpointFormat,
+) *store.Attempted {
+	a := s.attempt(ctx, o.message, func(now time.Time) answer {
+		id, timestamp := o.message.ID, strconv.FormatInt(now.Unix(), 10)
+		header := http.Header{"Content-Type": {"application/json"}, "Webhook-Id": {id}}
+		signatures := sign(v.valid(penstock.TimeOf(now)), id, timestamp, o.body)
+		if signatures != "" {
+			header["Webhook-Timestamp"], header["Webhook-Signature"] = []string{timestamp}, []string{signatures}
+		}
+		return s.sender.post(ctx, outbound{
+			url: v.URL, header: header, body: o.body, mask: masker(v, signatures), most: readAnswer,
+		})
+	})
+	if a != nil && !a.Succeeded && format == penstock.FormatSlack {
+		a.Error = cmp.Or(a.Error, refusals[strings.TrimSpace(a.Answer)])
+	}
+	return a
 }
 
 // attempt sends a message once. It returns nil if ctx ended first.
 func (s *Endpoints) attempt(
-	ctx context.Context, v sealed, m store.MessageRow, format penstock.EndpointFormat, body []byte,
+	ctx context.Context, m store.MessageRow, post func(now time.Time) answer,
 ) *store.Attempted {
 	start := time.Now()
-	got := s.sender.post(ctx, v, m.ID, body, start)
+	got := post(start)
 	if ctx.Err() != nil && got.status == 0 {
 		return nil
 	}
 	now := penstock.Now()
 	a := &store.Attempted{Message: m, EndpointAttempt: penstock.EndpointAttempt{
 		UID: penstock.NewID(), MessageID: m.ID, Type: m.Type, At: now, Attempt: m.Attempts + 1, Status: got.status,
-		Succeeded: got.status/100 == 2, Error: got.problem, Answer: got.answer,
+		Succeeded: got.status/100 == 2 && got.problem == "", Error: got.problem, Answer: got.answer,
 	}}
 	if !got.private {
 		a.TookMs = max(1, time.Since(start).Milliseconds())
 	}
 	if a.Succeeded {
 		return a
-	}
-	if format == penstock.FormatSlack {
-		a.Error = cmp.Or(a.Error, refusals[strings.TrimSpace(got.answer)])
 	}
 	a.Gone = got.status == http.StatusGone
 	if got.wait > 0 {
@@ -209,6 +247,7 @@ type answer struct {
 	status  int    // 0: no answer
 	problem string // why
 	answer  string // the beginning of its body, masked; "" from a private address
+	body    []byte // as much of it as was read
 	private bool
 	wait    time.Duration // that Retry-After asks for
 }
@@ -302,27 +341,29 @@ func (s *sender) refuses(host, address string, plain bool) string {
 const notPublic = "has an address that is not public; only the operator can open private networks " +
 	"(--event-private-network)"
 
-// post sends one request, signed as Standard Webhooks say. Without a secret, it is not signed.
-func (s *sender) post(ctx context.Context, v sealed, id string, body []byte, now time.Time) (got answer) {
+// outbound is one request.
+type outbound struct {
+	url    string
+	header http.Header
+	body   []byte
+	mask   *secret.Masker // of what the answer could repeat
+	most   int64          // bytes of the answer to read
+}
+
+// post sends one request.
+func (s *sender) post(ctx context.Context, o outbound) (got answer) {
 	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
 	defer cancel()
-	x := &exchange{plain: strings.HasPrefix(strings.ToLower(v.URL), "http:")}
+	x := &exchange{plain: strings.HasPrefix(strings.ToLower(o.url), "http:")}
 	traced := httptrace.WithClientTrace(context.WithValue(ctx, exchangeKey{}, x), &httptrace.ClientTrace{
 		GotConn: func(c httptrace.GotConnInfo) { x.private.Store(s.isPrivate(c.Conn.RemoteAddr())) },
 	})
-	req, err := http.NewRequestWithContext(traced, http.MethodPost, v.URL, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(traced, http.MethodPost, o.url, bytes.NewReader(o.body))
 	if err != nil {
 		return answer{problem: "The URL cannot be used."}
 	}
-	timestamp := strconv.FormatInt(now.Unix(), 10)
-	req.Header.Set("Content-Type", "application/json")
+	req.Header = o.header
 	req.Header.Set("User-Agent", "Penstock-Events")
-	req.Header.Set("Webhook-Id", id)
-	signatures := sign(v.valid(penstock.TimeOf(now)), id, timestamp, body)
-	if signatures != "" {
-		req.Header.Set("Webhook-Timestamp", timestamp)
-		req.Header.Set("Webhook-Signature", signatures)
-	}
 	resp, err := s.client.Do(req)
 	if err != nil {
 		if x.private.Load() {
@@ -332,12 +373,10 @@ func (s *sender) post(ctx context.Context, v sealed, id string, body []byte, now
 	}
 	defer func() { _ = resp.Body.Close() }()
 	got = answer{status: resp.StatusCode, private: x.private.Load()}
-	if resp.StatusCode/100 != 2 {
-		got.wait = penstock.RetryAfter(resp.Header.Get("Retry-After"), resp.Header.Get("Date"), time.Now())
-	}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, readAnswer)) // the status counts, also if the body breaks off
+	got.wait = penstock.RetryAfter(resp.Header.Get("Retry-After"), resp.Header.Get("Date"), time.Now())
+	got.body, _ = io.ReadAll(io.LimitReader(resp.Body, o.most)) // the status counts, also if the body breaks off
 	if !got.private {
-		got.answer = shown(text, masker(v, signatures))
+		got.answer = shown(got.body, o.mask)
 	}
 	return got
 }

@@ -41,9 +41,9 @@ var headlines = map[penstock.EndpointEvent]string{
 	penstock.EventEndpointPing:       "Ping",
 }
 
-// slackBody returns a message for an incoming webhook of Slack: one line that begins with a link to the dashboard.
-// It has only a text, because Mattermost ignores blocks, and Slack would not show the text beside them.
-func slackBody(publicURL string, m store.MessageRow, names store.MessageNames, now penstock.Time) ([]byte, error) {
+// slackLine returns a message for Slack: one line that begins with a link to the dashboard. For an incoming webhook,
+// it is all, because Mattermost ignores blocks, and Slack would not show the text beside them.
+func slackLine(publicURL string, m store.MessageRow, names store.MessageNames, now penstock.Time) string {
 	share := fmt.Sprintf("%d%%", int(math.Round(m.Data.NotifyAt*100)))
 	headline := strings.ReplaceAll(cmp.Or(headlines[m.Type], string(m.Type)), "{share}", share)
 	if names.Schedule != "" {
@@ -69,8 +69,11 @@ func slackBody(publicURL string, m store.MessageRow, names store.MessageNames, n
 	if len(about) > 0 {
 		text += ": " + strings.Join(about, " · ")
 	}
-	return json.Marshal(map[string]string{"text": text})
+	return text
 }
+
+// slackBody returns a line as an incoming webhook of Slack takes it.
+func slackBody(line string) ([]byte, error) { return json.Marshal(map[string]string{"text": line}) }
 
 // named is something with its name, which is "" if there is nothing to show.
 type named struct{ noun, name string }

@@ -32,7 +32,7 @@ func textOf(t *testing.T, body []byte) string {
 
 func slackText(t *testing.T, m store.MessageRow, names store.MessageNames, now penstock.Time) string {
 	t.Helper()
-	body, err := slackBody(slackTestURL, m, names, now)
+	body, err := slackBody(slackLine(slackTestURL, m, names, now))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,9 +179,9 @@ func TestARefusalOfSlackIsExplained(t *testing.T) {
 			Transport:     answer,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}}}
-		for _, format := range penstock.EndpointFormats() {
-			m, want := store.MessageRow{ID: "msg_1"}, want
-			got := s.attempt(t.Context(), v, m, format, []byte("{}"))
+		for _, format := range []penstock.EndpointFormat{penstock.FormatStandard, penstock.FormatSlack} {
+			m, want := outgoing{message: store.MessageRow{ID: "msg_1"}, body: []byte("{}")}, want
+			got := s.attemptSigned(t.Context(), v, m, format)
 			if format == penstock.FormatStandard {
 				want = ""
 			}

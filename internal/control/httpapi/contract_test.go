@@ -360,6 +360,10 @@ func (d *driver) callWell() {
 	budgets, total := "/api/v1/budgets", `{"scope": "team", "period": "total", "max_cost_usd": 1000}`
 	endpoints, receiver := "/api/v1/event-endpoints", `{"url": "https://hooks.example.com/x"}`
 	d.seen["endpoint"] = d.must(http.StatusCreated, "POST", endpoints, receiver).field("uid")
+	d.must(http.StatusCreated, "POST", endpoints, map[string]any{
+		"format": "slack_app", "channel": "C024BE91L", "bot_token": "xoxb-1", "signing_secret": "s",
+		"may_answer": []string{"U024BE7LH"},
+	})
 	d.must(
 		http.StatusNoContent, "DELETE",
 		endpoints+"/"+d.must(http.StatusCreated, "POST", endpoints, receiver).field("uid"), nil,
@@ -670,7 +674,7 @@ func (d *driver) callBadly() {
 		{400, "PATCH", agent + "/runs/" + d.seen["run"], `{"config": {}}`},
 		{400, "POST", "/api/v1/budgets", `{"scope": "team"}`},
 		{400, "POST", "/api/v1/event-endpoints", `{"url": "https://127.0.0.1/", "events": ["run.gone"]}`},
-		{422, "POST", "/api/v1/event-endpoints", `{"url": "https://hooks.example.com/", "format": "slack_app"}`},
+		{422, "POST", "/api/v1/event-endpoints", `{"url": "https://hooks.example.com/", "format": "teams"}`},
 		{400, "PATCH", "/api/v1/event-endpoints/" + d.seen["endpoint"], `{"url": null}`},
 		{422, "PATCH", "/api/v1/event-endpoints/" + d.seen["endpoint"], `{"format": "slack"}`},
 		{400, "GET", "/api/v1/event-endpoints/" + d.seen["endpoint"] + "/attempts?cursor=nonsense", nil},

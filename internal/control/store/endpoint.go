@@ -15,6 +15,8 @@ type EndpointRow struct {
 	Team                   string
 	Sealed                 []byte // the URL and the secrets
 	Lease                  string // of the server that sends to it
+	// PaidBy lists the keys that pay for what an answer in Slack causes, besides those that pay for the run.
+	PaidBy []string
 }
 
 var endpointFields = newResource("event_endpoints", "e",
@@ -34,6 +36,9 @@ var endpointFields = newResource("event_endpoints", "e",
 	numberColumn("last_failure_at", func(r *EndpointRow) *penstock.Time { return &r.Stats.LastFailureAt }).unset(),
 	numberColumn("failing_since", func(r *EndpointRow) *penstock.Time { return &r.Stats.FailingSince }).unset(),
 	numberColumn("waits_until", func(r *EndpointRow) *penstock.Time { return &r.Stats.WaitsUntil }).unset(),
+	textColumn("channel", func(r *EndpointRow) *string { return &r.Channel }).editable(),
+	listColumn("may_answer", func(r *EndpointRow) *[]string { return &r.MayAnswer }).editable(),
+	listColumn("paid_by", func(r *EndpointRow) *[]string { return &r.PaidBy }).editable(),
 )
 
 // eventsColumn is the list of types that an endpoint chose.
@@ -283,15 +288,15 @@ func (es Endpoints) Attempts(
 	}
 	list = []penstock.EndpointAttempt{}
 	for _, r := range rows {
-		r.Succeeded = r.Status/100 == 2
+		r.Succeeded = r.Status/100 == 2 && r.Error == ""
 		list = append(list, r.EndpointAttempt)
 	}
 	return list, next, nil
 }
 
-// ClearOld removes messages and attempts from before a time, at most limit of each, and returns how many it
-// removed.
-func (es Endpoints) ClearOld(ctx context.Context, before penstock.Time, limit int) (n int, err error) {
+// ClearOld removes messages and attempts from before a time, and threads that were last used before another one, at
+// most limit of each. It returns how many it removed.
+func (es Endpoints) ClearOld(ctx context.Context, before, threads penstock.Time, limit int) (n int, err error) {
 	err = es.s.Write(ctx, func(tx *Tx) error {
 		messages, err := tx.exec(ctx, `DELETE FROM endpoint_messages
 			WHERE (endpoint_uid, id) IN (
@@ -306,7 +311,11 @@ func (es Endpoints) ClearOld(ctx context.Context, before penstock.Time, limit in
 		}
 		attempts, err := tx.exec(ctx, `DELETE FROM endpoint_attempts
 			WHERE uid IN (SELECT uid FROM endpoint_attempts WHERE at < $1 ORDER BY at LIMIT $2)`, int64(before), limit)
-		n = int(max(messages, attempts))
+		if err != nil {
+			return fmt.Errorf("remove old attempts: %w", err)
+		}
+		unused, err := tx.Endpoints().clearThreads(ctx, threads, limit)
+		n = int(max(messages, attempts, unused))
 		return err
 	})
 	return n, err

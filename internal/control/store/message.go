@@ -343,6 +343,7 @@ type Attempted struct {
 	penstock.EndpointAttempt
 	WaitUntil penstock.Time // the endpoint asked to wait so long; 0: it did not
 	Gone      bool          // it wants no more messages
+	Thread    Thread        // which the message has used; the zero Thread changes nothing
 }
 
 // Record stores results of attempts of a lease. It returns false if the lease was lost: then another server
@@ -392,6 +393,9 @@ func (es EndpointsTx) attempted(ctx context.Context, e *EndpointRow, r Attempted
 	}
 	if err := attemptFields.add(ctx, es.tx, &attemptRow{r.EndpointAttempt, e.UID}); err != nil {
 		return fmt.Errorf("log an attempt of message %s: %w", r.Message.ID, err)
+	}
+	if err := es.keepThread(ctx, *e, r.Thread, r.At); err != nil {
+		return err
 	}
 	_, err := es.tx.exec(ctx, `UPDATE endpoint_messages
 		SET state = $1, attempts = attempts + 1, next_at = $2

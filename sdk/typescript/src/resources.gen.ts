@@ -904,6 +904,12 @@ export class EventEndpointsResource extends Resource {
    * is not signed, so `secrets` is empty. It has titles of runs, so it also needs the scope `runs:read`. Another format
    * returns 422.
    *
+   * With the format `slack_app`, messages are posted to the `channel` with the bot token of a Slack app. The first
+   * message about a run begins a thread, and the others follow in it. A blocked run asks its question there, and the
+   * Slack users of `may_answer` can answer it, or cancel the run. Their clicks act with the rights of the endpoint, so
+   * `may_answer` also needs the scope `runs:write`. Slack sends clicks to the `interactivity_url`, and signs them with
+   * the `signing_secret`.
+   *
    * Needs the scope `events:manage`.
    */
   create(body: CreateEventEndpointRequest, options?: RequestOptions): APIPromise<EventEndpoint> {
@@ -912,7 +918,6 @@ export class EventEndpointsResource extends Resource {
         method: 'POST',
         path: '/event-endpoints',
         body,
-        needs: ['url'],
       },
       options,
     );
@@ -940,7 +945,9 @@ export class EventEndpointsResource extends Resource {
    * Change an event endpoint.
    *
    * Changes the given fields. A field that is null gets its default. Enabling an endpoint sends what waits. The format
-   * cannot change: another one returns 422. An endpoint of the format `slack` also needs the scope `runs:read`.
+   * cannot change: another one returns 422. An endpoint of the format `slack` or `slack_app` also needs the scope
+   * `runs:read`. If anybody may answer at it, and it is enabled, a change also needs the scope `runs:write`. An absent
+   * `bot_token` or `signing_secret` stays.
    *
    * Needs the scope `events:manage`.
    */
@@ -997,7 +1004,8 @@ export class EventEndpointsResource extends Resource {
    * Rotate the secret of an event endpoint.
    *
    * Generates a new secret, which the response shows once. For `overlap_seconds`, each request also has a signature of
-   * the old one. At most two secrets are valid. An endpoint of the format `slack` has no secret, and returns 409.
+   * the old one. At most two secrets are valid. An endpoint of the format `slack` or `slack_app` has none that signs
+   * messages, and returns 409.
    *
    * Needs the scope `events:manage`.
    */

@@ -3527,17 +3527,23 @@ export interface EventEndpoint {
   /** Why the server disabled the endpoint. */
   disabled_reason?: string;
   format: EndpointFormat;
-  /** The valid secrets, newest first. Empty for the format `slack`. */
+  /** The valid secrets, newest first. Only of the format `standard`. */
   secrets: EndpointSecret[];
   /** When it was created. */
   created_at: Timestamp;
   /** When it last changed. */
   updated_at: Timestamp;
   stats: EndpointStats;
+  /** The channel of Slack. Only of the format `slack_app`. */
+  channel?: string;
+  /** The ids of the Slack users whose clicks count. Absent if nobody may answer. Only of the format `slack_app`. */
+  may_answer?: string[];
+  /** The Request URL for the interactivity of the Slack app, to which Slack sends clicks. Only of the format `slack_app`. */
+  interactivity_url?: string;
 }
 
-/** How messages are written: signed as Standard Webhooks describe, or as a line of text for an incoming webhook of Slack, Mattermost or a compatible receiver. */
-export type EndpointFormat = Open<'standard' | 'slack'>;
+/** How messages are written: signed as Standard Webhooks describe, as a line of text for an incoming webhook of Slack, Mattermost or a compatible receiver, or posted by a Slack app, so that people can answer in Slack. */
+export type EndpointFormat = Open<'standard' | 'slack' | 'slack_app'>;
 
 /** A secret that signs messages. */
 export interface EndpointSecret {
@@ -3575,8 +3581,8 @@ export interface ListEventEndpointsResponse {
 
 /** An event endpoint. */
 export interface CreateEventEndpointRequest {
-  /** Where messages are sent: `https://`, or `http://` in a network of `--event-private-network`. It can contain a credential, so later only its origin is shown. */
-  url: string;
+  /** Where messages are sent: `https://`, or `http://` in a network of `--event-private-network`. It can contain a credential, so later only its origin is shown. Required, except for the format `slack_app`: there it is the base of Slack's web API, by default `https://slack.com/api`. */
+  url?: string | undefined;
   /** The types of messages. With an empty list, all types, also of later releases. */
   events?: Known<EventType>[] | null | undefined;
   /** Only events of these factories. With an empty list, all events. */
@@ -3586,6 +3592,14 @@ export interface CreateEventEndpointRequest {
   /** Whether messages are written and sent. */
   enabled?: boolean | undefined;
   format?: Known<EndpointFormat> | undefined;
+  /** For the format `slack_app`, required: the channel to post to, by its id, such as `C024BE91L`. */
+  channel?: string | undefined;
+  /** For the format `slack_app`, required: the bot token of the Slack app, `xoxb-…`, with the scope `chat:write`. It is never shown. */
+  bot_token?: string | undefined;
+  /** For the format `slack_app`: the signing secret of the Slack app, which proves that a click comes from Slack. Required with `may_answer`. It is never shown. */
+  signing_secret?: string | undefined;
+  /** For the format `slack_app`: the ids of the Slack users who may answer questions of runs, and cancel them. With an empty list, nobody. */
+  may_answer?: string[] | null | undefined;
 }
 
 /** A change of an event endpoint. */
@@ -3602,6 +3616,14 @@ export interface UpdateEventEndpointRequest {
   enabled?: boolean | undefined;
   /** The format that the endpoint has. It cannot change. */
   format?: Known<EndpointFormat> | undefined;
+  /** For the format `slack_app`: the channel to post to, by its id, such as `C024BE91L`. */
+  channel?: string | undefined;
+  /** For the format `slack_app`: the bot token of the Slack app, `xoxb-…`, with the scope `chat:write`. It is never shown. */
+  bot_token?: string | undefined;
+  /** For the format `slack_app`: the signing secret of the Slack app, which proves that a click comes from Slack. Required with `may_answer`. It is never shown. */
+  signing_secret?: string | undefined;
+  /** For the format `slack_app`: the ids of the Slack users who may answer questions of runs, and cancel them. With an empty list, nobody. */
+  may_answer?: string[] | null | undefined;
 }
 
 /** How to replace the secret. */
@@ -3643,7 +3665,7 @@ export interface EndpointAttempt {
   attempt: number;
   /** The status of the answer. Absent without an answer. */
   http_status?: number;
-  /** Whether the status is from 200 to 299. */
+  /** Whether the status is from 200 to 299, and Slack did not refuse the message. */
   succeeded: boolean;
   /** Why there is no answer, or what a refusal of Slack means. */
   error?: string;

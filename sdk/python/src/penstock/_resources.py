@@ -1296,6 +1296,13 @@ class EventEndpoints(Resource):
         dashboard, and the names of the run, automation and budget. It is not signed, so
         `secrets` is empty. It has titles of runs, so it also needs the scope `runs:read`.
         Another format returns 422.
+
+        With the format `slack_app`, messages are posted to the `channel` with the bot token of
+        a Slack app. The first message about a run begins a thread, and the others follow in it.
+        A blocked run asks its question there, and the Slack users of `may_answer` can answer
+        it, or cancel the run. Their clicks act with the rights of the endpoint, so `may_answer`
+        also needs the scope `runs:write`. Slack sends clicks to the `interactivity_url`, and
+        signs them with the `signing_secret`.
         """
         return self._call(operations.create_event_endpoint, arguments)
 
@@ -1320,7 +1327,9 @@ class EventEndpoints(Resource):
 
         Changes the given fields. A field that is null gets its default. Enabling an endpoint
         sends what waits. The format cannot change: another one returns 422. An endpoint of the
-        format `slack` also needs the scope `runs:read`.
+        format `slack` or `slack_app` also needs the scope `runs:read`. If anybody may answer at
+        it, and it is enabled, a change also needs the scope `runs:write`. An absent `bot_token`
+        or `signing_secret` stays.
         """
         return self._call(operations.update_event_endpoint, arguments, endpoint_uid)
 
@@ -1348,7 +1357,7 @@ class EventEndpoints(Resource):
 
         Generates a new secret, which the response shows once. For `overlap_seconds`, each
         request also has a signature of the old one. At most two secrets are valid. An endpoint
-        of the format `slack` has no secret, and returns 409.
+        of the format `slack` or `slack_app` has none that signs messages, and returns 409.
         """
         return self._call(operations.rotate_event_endpoint_secret, arguments, endpoint_uid)
 

@@ -1940,9 +1940,10 @@ EventType: TypeAlias = Literal[
 ]
 """A type of messages to event endpoints."""
 
-EndpointFormat: TypeAlias = Literal["standard", "slack"]
-"""How messages are written: signed as Standard Webhooks describe, or as a line of text for an
-incoming webhook of Slack, Mattermost or a compatible receiver.
+EndpointFormat: TypeAlias = Literal["standard", "slack", "slack_app"]
+"""How messages are written: signed as Standard Webhooks describe, as a line of text for an
+incoming webhook of Slack, Mattermost or a compatible receiver, or posted by a Slack app, so
+that people can answer in Slack.
 """
 
 
@@ -1950,9 +1951,11 @@ incoming webhook of Slack, Mattermost or a compatible receiver.
 class CreateEventEndpointRequest(TypedDict, total=False):
     """An event endpoint."""
 
-    url: Required[str]
+    url: str
     """Where messages are sent: `https://`, or `http://` in a network of `--event-private-network`.
-    It can contain a credential, so later only its origin is shown.
+    It can contain a credential, so later only its origin is shown. Required, except for the
+    format `slack_app`: there it is the base of Slack's web API, by default
+    `https://slack.com/api`.
     """
 
     events: Sequence[EventType] | None
@@ -1968,6 +1971,26 @@ class CreateEventEndpointRequest(TypedDict, total=False):
     """Whether messages are written and sent."""
 
     format: EndpointFormat
+
+    channel: str
+    """For the format `slack_app`, required: the channel to post to, by its id, such as
+    `C024BE91L`.
+    """
+
+    bot_token: str
+    """For the format `slack_app`, required: the bot token of the Slack app, `xoxb-…`, with the
+    scope `chat:write`. It is never shown.
+    """
+
+    signing_secret: str
+    """For the format `slack_app`: the signing secret of the Slack app, which proves that a click
+    comes from Slack. Required with `may_answer`. It is never shown.
+    """
+
+    may_answer: Sequence[str] | None
+    """For the format `slack_app`: the ids of the Slack users who may answer questions of runs, and
+    cancel them. With an empty list, nobody.
+    """
 
 
 @with_config(STRICT)
@@ -1993,6 +2016,24 @@ class UpdateEventEndpointRequest(TypedDict, total=False):
 
     format: EndpointFormat
     """The format that the endpoint has. It cannot change."""
+
+    channel: str
+    """For the format `slack_app`: the channel to post to, by its id, such as `C024BE91L`."""
+
+    bot_token: str
+    """For the format `slack_app`: the bot token of the Slack app, `xoxb-…`, with the scope
+    `chat:write`. It is never shown.
+    """
+
+    signing_secret: str
+    """For the format `slack_app`: the signing secret of the Slack app, which proves that a click
+    comes from Slack. Required with `may_answer`. It is never shown.
+    """
+
+    may_answer: Sequence[str] | None
+    """For the format `slack_app`: the ids of the Slack users who may answer questions of runs, and
+    cancel them. With an empty list, nobody.
+    """
 
 
 @with_config(STRICT)

@@ -4845,12 +4845,13 @@ class EventEndpoint(Model):
     """Why the server disabled the endpoint."""
 
     format: EndpointFormat
-    """How messages are written: signed as Standard Webhooks describe, or as a line of text for an
-    incoming webhook of Slack, Mattermost or a compatible receiver.
+    """How messages are written: signed as Standard Webhooks describe, as a line of text for an
+    incoming webhook of Slack, Mattermost or a compatible receiver, or posted by a Slack app, so
+    that people can answer in Slack.
     """
 
     secrets: list[EndpointSecret]
-    """The valid secrets, newest first. Empty for the format `slack`."""
+    """The valid secrets, newest first. Only of the format `standard`."""
 
     created_at: Timestamp
     """When it was created."""
@@ -4861,10 +4862,24 @@ class EventEndpoint(Model):
     stats: EndpointStats
     """What became of the messages of the last 7 days."""
 
+    channel: str | None = None
+    """The channel of Slack. Only of the format `slack_app`."""
 
-EndpointFormat: TypeAlias = Literal["standard", "slack"] | str
-"""How messages are written: signed as Standard Webhooks describe, or as a line of text for an
-incoming webhook of Slack, Mattermost or a compatible receiver.
+    may_answer: list[str] | None = None
+    """The ids of the Slack users whose clicks count. Absent if nobody may answer. Only of the
+    format `slack_app`.
+    """
+
+    interactivity_url: str | None = None
+    """The Request URL for the interactivity of the Slack app, to which Slack sends clicks. Only of
+    the format `slack_app`.
+    """
+
+
+EndpointFormat: TypeAlias = Literal["standard", "slack", "slack_app"] | str
+"""How messages are written: signed as Standard Webhooks describe, as a line of text for an
+incoming webhook of Slack, Mattermost or a compatible receiver, or posted by a Slack app, so
+that people can answer in Slack.
 """
 
 
@@ -4951,7 +4966,7 @@ class EndpointAttempt(Model):
     """The status of the answer. Absent without an answer."""
 
     succeeded: bool
-    """Whether the status is from 200 to 299."""
+    """Whether the status is from 200 to 299, and Slack did not refuse the message."""
 
     error: str | None = None
     """Why there is no answer, or what a refusal of Slack means."""

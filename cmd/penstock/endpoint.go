@@ -72,6 +72,9 @@ func endpointFacts(e penstock.EventEndpoint) []fact {
 		{"events", endpointEvents(e)},
 		{"factories", strings.Join(e.FactoryUIDs, " ")},
 		{"description", e.Description},
+		{"channel", e.Channel},
+		{"may answer", strings.Join(e.MayAnswer, " ")},
+		{"interactivity url", e.InteractivityURL},
 		{"state", endpointState(e)},
 		{"reason", e.DisabledReason},
 		{"waiting", number(e.Stats.Waiting)},
@@ -100,26 +103,73 @@ type endpointFields struct {
 	Description string   `placeholder:"TEXT" field:"/description" help:"Note for people."`
 }
 
+// slackAppFields are the flags of an endpoint of the format slack_app.
+type slackAppFields struct {
+	Channel           string   `placeholder:"ID" field:"/channel" help:"For slack_app: the channel of Slack, such as C024BE91L."`
+	BotTokenFile      string   `type:"path" placeholder:"FILE" about:"/bot_token" help:"For slack_app: file with the bot token of the Slack app; - reads standard input."`
+	SigningSecretFile string   `type:"path" placeholder:"FILE" about:"/signing_secret" help:"For slack_app: file with the signing secret of the Slack app; - reads standard input."`
+	MayAnswer         []string `placeholder:"USER" field:"/may_answer" help:"For slack_app: id of a Slack user who may answer runs and cancel them, such as U024BE7LH; repeatable, or with commas. Needs runs:write."`
+}
+
+// secrets adds the content of the files to a request.
+func (f slackAppFields) secrets(std *stdio, fields map[string]any) error {
+	if f.BotTokenFile == "-" && f.SigningSecretFile == "-" {
+		return exitf(exitUsage, "only one of --bot-token-file and --signing-secret-file can be standard input")
+	}
+	for _, from := range []struct{ flag, file, field string }{
+		{"--bot-token-file", f.BotTokenFile, "bot_token"},
+		{"--signing-secret-file", f.SigningSecretFile, "signing_secret"},
+	} {
+		if from.file == "" {
+			continue
+		}
+		value, err := std.secretFrom(from.flag, from.file)
+		if err != nil {
+			return err
+		}
+		fields[from.field] = value
+	}
+	return nil
+}
+
 type endpointCreateCmd struct {
-	URL string `arg:"" name:"url" field:"/url" help:"URL of the receiver, with https://."`
+	URL string `arg:"" optional:"" name:"url" field:"/url" help:"URL of the receiver, with https://. For slack_app: the base of Slack's web API, https://slack.com/api by default."`
 	endpointFields
-	Format string `placeholder:"FORMAT" field:"/format" help:"standard, or slack for an incoming webhook of Slack or Mattermost; standard by default."`
+	Format string `placeholder:"FORMAT" field:"/format" help:"standard, slack for an incoming webhook of Slack or Mattermost, or slack_app for a Slack app, with which people can answer; standard by default."`
+	slackAppFields
 }
 
 func (cmd *endpointCreateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
-	return endpointNoun.create(ctx, std, in, fixed(fieldsOf(cmd)))
+	fields := fieldsOf(cmd)
+	if err := cmd.secrets(std, fields); err != nil {
+		return err
+	}
+	return endpointNoun.create(ctx, std, in, fixed(fields))
 }
 
 type endpointSetCmd struct {
 	resourceArg
 	URL string `name:"url" placeholder:"URL" field:"/url" help:"URL of the receiver, with https://."`
 	endpointFields
+	slackAppFields
+	NobodyMayAnswer bool `about:"/may_answer" help:"For slack_app: let nobody answer any more."`
 }
 
 func (cmd *endpointSetCmd) Run(ctx context.Context, std *stdio, in *connection) error {
 	change := fieldsOf(cmd)
+	if err := cmd.secrets(std, change); err != nil {
+		return err
+	}
+	if cmd.NobodyMayAnswer {
+		if len(cmd.MayAnswer) > 0 {
+			return exitf(exitUsage, "use either --may-answer or --nobody-may-answer")
+		}
+		change["may_answer"] = []string{}
+	}
 	if len(change) == 0 {
-		return exitf(exitUsage, "nothing to change: set --url, --event, --factory or --description")
+		return exitf(
+			exitUsage, "nothing to change: set --url, --event, --factory, --description, or a flag of the format slack_app",
+		)
 	}
 	return endpointNoun.change(ctx, std, in, http.MethodPatch, cmd.Target, fixed(change))
 }

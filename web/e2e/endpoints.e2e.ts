@@ -161,7 +161,7 @@ test('the link of a line in Slack leads to the run', async ({ world, receiver })
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('URL').fill(receiver.url);
   await dialog.getByRole('combobox', { name: 'Format' }).click();
-  await page.getByRole('option', { name: /Slack/ }).click();
+  await page.getByRole('option', { name: /Mattermost/ }).click();
   await dialog.getByText('The channel sees titles of runs.').waitFor();
   await dialog.getByRole('button', { name: 'Create' }).click();
   await dialog.getByText('Its messages are not signed').waitFor();
@@ -173,6 +173,53 @@ test('the link of a line in Slack leads to the run', async ({ world, receiver })
   expect(link, text).toMatch(`${server.url}/runs/`);
   await page.goto(link);
   await page.getByRole('heading', { name: 'Fix <!channel>' }).waitFor();
+});
+
+test('a Slack app is set up and changed, and its secrets are never shown', async ({ world, receiver }) => {
+  const { page, server } = world;
+  receiver.answer.text = '{"ok":true,"channel":"C024BE91L","ts":"1700000000.000001"}';
+  const api = `${new URL(receiver.url).origin}/api`;
+  await world.signIn('/event-endpoints');
+  await page.getByRole('button', { name: 'New endpoint' }).first().click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('combobox', { name: 'Format' }).click();
+  await page.getByRole('option', { name: /Slack app/ }).click();
+  await dialog.getByLabel('URL').fill(api);
+  await dialog.getByLabel('Description').fill('questions');
+  await dialog.getByLabel('Channel').fill('C024BE91L');
+  expect(await dialog.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true);
+  await dialog.getByLabel('Bot token').fill('xoxb-t0ken');
+  await dialog.getByLabel('Signing secret').fill('s1gning');
+  await dialog.getByLabel('May answer').fill('@bob');
+  await page.keyboard.press('Enter');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await dialog.getByText(/must be the id of a Slack user/).waitFor();
+  await dialog.getByLabel('May answer').focus();
+  await page.keyboard.press('Backspace');
+  await dialog.getByLabel('May answer').fill('U024BE7LH');
+  await page.keyboard.press('Enter');
+  await world.look('endpoint-slack-app-new');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  const [endpoint] = (await server.api.eventEndpoints.list()).endpoints.filter(({ format }) => format === 'slack_app');
+  await dialog.getByRole('region', { name: 'Request URL' }).getByText(`${server.url}/webhooks/e/${endpoint?.uid}`).waitFor();
+  await dialog.getByRole('link', { name: 'Open the endpoint' }).click();
+  await page.getByRole('heading', { name: 'questions' }).waitFor();
+  await page.getByText('U024BE7LH').waitFor();
+  await page.getByRole('button', { name: 'Send a ping' }).click();
+  await page.getByRole('table', { name: 'Attempts' }).getByText('Delivered').waitFor();
+  expect(receiver.got[0]?.headers.authorization).toBe('Bearer xoxb-t0ken');
+
+  await page.getByRole('button', { name: 'Edit' }).click();
+  expect(await dialog.getByLabel('New bot token').inputValue()).toBe('');
+  await dialog.getByLabel('Channel').fill('C0THER');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('C0THER').waitFor();
+  await world.look('endpoint-slack-app');
+  await page.getByRole('button', { name: 'Send a ping' }).click();
+  await expect.poll(() => receiver.got.length).toBe(2);
+  expect(receiver.got[1]?.headers.authorization).toBe('Bearer xoxb-t0ken');
+  expect(JSON.parse(receiver.got[1]?.body ?? '{}')).toMatchObject({ channel: 'C0THER' });
+  expect(await page.content()).not.toMatch(/t0ken|s1gning/);
 });
 
 test('only a key with events:manage sees the endpoints', async ({ world }) => {
@@ -187,7 +234,9 @@ test('only a key with events:manage sees the endpoints', async ({ world }) => {
   await world.signIn('/event-endpoints', other, manager);
   await other.getByRole('button', { name: 'New endpoint' }).first().click();
   await other.getByRole('dialog').getByRole('combobox', { name: 'Format' }).click();
-  expect(await other.getByRole('option', { name: /Slack/ }).getAttribute('data-combobox-disabled')).toBe('true');
+  for (const name of [/Mattermost/, /Slack app/]) {
+    expect(await other.getByRole('option', { name }).getAttribute('data-combobox-disabled')).toBe('true');
+  }
 });
 
 test('all messages since a time are sent once more', async ({ world, receiver }) => {

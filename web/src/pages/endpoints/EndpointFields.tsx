@@ -23,10 +23,12 @@ interface FieldsProps {
   set: (change: Partial<EndpointDraft>) => void;
   /** Whether the endpoint has a URL, which the server does not show again. */
   known?: boolean;
+  /** Whether the URL is the base of Slack's web API, which has a default. */
+  api?: boolean;
 }
 
 /** The fields of an endpoint that can change. */
-export function EndpointFields({ draft, set, known = false }: FieldsProps) {
+export function EndpointFields({ draft, set, known = false, api = false }: FieldsProps) {
   const { data: session } = useQuery(sessionQuery);
   const types = useQuery(eventTypesQuery);
   const reads = may(session?.scopes, 'factories:read');
@@ -37,10 +39,14 @@ export function EndpointFields({ draft, set, known = false }: FieldsProps) {
       <TextInput
         label={known ? 'New URL' : 'URL'}
         description={
-          known ? 'Leave empty to keep the present one, which is not shown again' : 'It can contain a credential, and is shown only once'
+          known
+            ? 'Leave empty to keep the present one, which is not shown again'
+            : api
+              ? "The base of Slack's web API. Leave empty for Slack itself"
+              : 'It can contain a credential, and is shown only once'
         }
-        placeholder="https://"
-        required={!known}
+        placeholder={api ? 'https://slack.com/api' : 'https://'}
+        required={!known && !api}
         data-autofocus={!known || undefined}
         autoComplete="off"
         value={draft.url}

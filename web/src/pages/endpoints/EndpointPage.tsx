@@ -57,6 +57,7 @@ function Facts({ endpoint }: { endpoint: EventEndpoint }) {
   const factories = useQuery({ ...allFactoriesQuery, staleTime: 60_000, enabled: named });
   const names = endpoint.factory_uids?.map((uid) => factories.data?.find((factory) => factory.uid === uid)?.name ?? uid);
   const { waiting, delivered, failed, last_success_at, failing_since, waits_until } = endpoint.stats;
+  const { format } = endpoint;
   return (
     <Stack component="dl" gap={0} m={0} maw={640}>
       <Fact name="Disabled">{endpoint.disabled_reason}</Fact>
@@ -65,7 +66,10 @@ function Facts({ endpoint }: { endpoint: EventEndpoint }) {
       <Fact name="URL">
         <span className="mono">{endpoint.url}/…</span>
       </Fact>
-      <Fact name="Format">{endpoint.format}</Fact>
+      <Fact name="Format">{format}</Fact>
+      <Fact name="Channel">{endpoint.channel}</Fact>
+      <Fact name="May answer">{format === 'slack_app' && (endpoint.may_answer?.join(', ') ?? 'nobody')}</Fact>
+      <Fact name="Interactivity URL">{endpoint.interactivity_url && <span className="mono">{endpoint.interactivity_url}</span>}</Fact>
       <Fact name="Events">{endpoint.events.join(', ') || 'all'}</Fact>
       <Fact name="Factories">{names?.join(', ')}</Fact>
       <Fact name="Messages">

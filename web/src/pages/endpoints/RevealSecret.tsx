@@ -12,7 +12,7 @@ interface RevealProps {
   close: () => void;
 }
 
-/** Shows the new secret of an endpoint once. One of the format slack has none. */
+/** Shows the new secret of an endpoint once. Those for Slack have none: then it says what to do next. */
 export function RevealSecret({ endpoint, title, rotated = false, close }: RevealProps) {
   const secret = endpoint.secrets[0]?.secret;
   return (
@@ -24,6 +24,14 @@ export function RevealSecret({ endpoint, title, rotated = false, close }: Reveal
               The secret is shown only once. Copy it now: the receiver checks the signature of each message with it.
             </Alert>
             <Code label="Secret">{secret}</Code>
+          </>
+        ) : endpoint.interactivity_url ? (
+          <>
+            <Text size="sm">
+              So that people can answer in Slack, turn Interactivity on in the Slack app, and set this as its Request URL. Invite the app to
+              the channel.
+            </Text>
+            <Code label="Request URL">{endpoint.interactivity_url}</Code>
           </>
         ) : (
           <Text size="sm">Its messages are not signed, so it has no secret. Anybody who knows the URL can post to the channel.</Text>

@@ -290,6 +290,7 @@ func (s *Endpoints) change(
 	p penstock.Principal, row *store.EndpointRow, v *sealed, req EndpointRequest, now penstock.Time,
 ) error {
 	var errs []penstock.FieldError
+	before := *row
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
 	}
@@ -316,6 +317,9 @@ func (s *Endpoints) change(
 			bad("/url", "%s", wrong)
 		}
 		row.URL, v.URL = origin, *req.URL
+	}
+	if before.URL != "" && before.URL != row.URL && row.Format == penstock.FormatSlackApp && req.BotToken == nil {
+		bad("/bot_token", "is required with a URL of another server, which gets it") // else one could read it there
 	}
 	changeSlackApp(bad, row, v, req)
 	if row.Events == nil {

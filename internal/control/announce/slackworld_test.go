@@ -926,6 +926,37 @@ func TestSettingsOfASlackApp(t *testing.T) {
 	})
 }
 
+// A token that nobody can read cannot be sent to a server of one's own either.
+func TestTheBotTokenDoesNotMoveToAnotherServer(t *testing.T) {
+	slackWorlds(t, func(w *slackWorld) {
+		e, other := w.app(nil), newReceiver(w.T, nil)
+		req := announce.EndpointRequest{URL: new(other.url + "/api")}
+		_, err := w.Endpoints.Update(w.T.Context(), w.Admin, e.UID, req)
+		if penstock.CodeOf(err) != penstock.CodeInvalidRequest || !strings.Contains(err.Error(), "/bot_token: is required") {
+			w.T.Errorf("another server: %v", err)
+		}
+		if _, err := w.Endpoints.Update(
+			w.T.Context(), w.Admin, e.UID, announce.EndpointRequest{URL: new(w.slack.url + "/api/")},
+		); err != nil {
+			w.T.Errorf("another path: %v", err)
+		}
+		if _, err := w.Endpoints.Ping(w.T.Context(), w.Admin, e.UID); err != nil {
+			w.T.Fatal(err)
+		}
+		w.slack.waitFor(1)
+		req.BotToken = new("xoxb-another")
+		if _, err := w.Endpoints.Update(w.T.Context(), w.Admin, e.UID, req); err != nil {
+			w.T.Fatal(err)
+		}
+		if _, err := w.Endpoints.Ping(w.T.Context(), w.Admin, e.UID); err != nil {
+			w.T.Fatal(err)
+		}
+		if got := other.waitFor(1)[0].header.Get("Authorization"); got != "Bearer xoxb-another" {
+			w.T.Errorf("the other server got %q", got)
+		}
+	})
+}
+
 // Clicks act with the rights of the endpoint, so a key that may not steer runs can let nobody do so.
 func TestToLetPeopleAnswerNeedsTheRightToSteerRuns(t *testing.T) {
 	slackWorlds(t, func(w *slackWorld) {

@@ -947,7 +947,7 @@ export class EventEndpointsResource extends Resource {
    * Changes the given fields. A field that is null gets its default. Enabling an endpoint sends what waits. The format
    * cannot change: another one returns 422. An endpoint of the format `slack` or `slack_app` also needs the scope
    * `runs:read`. If anybody may answer at it, and it is enabled, a change also needs the scope `runs:write`. An absent
-   * `bot_token` or `signing_secret` stays.
+   * `bot_token` or `signing_secret` stays, but a `url` of another server needs the `bot_token` again.
    *
    * Needs the scope `events:manage`.
    */

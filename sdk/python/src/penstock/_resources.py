@@ -1329,7 +1329,7 @@ class EventEndpoints(Resource):
         sends what waits. The format cannot change: another one returns 422. An endpoint of the
         format `slack` or `slack_app` also needs the scope `runs:read`. If anybody may answer at
         it, and it is enabled, a change also needs the scope `runs:write`. An absent `bot_token`
-        or `signing_secret` stays.
+        or `signing_secret` stays, but a `url` of another server needs the `bot_token` again.
         """
         return self._call(operations.update_event_endpoint, arguments, endpoint_uid)
 

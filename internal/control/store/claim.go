@@ -188,6 +188,23 @@ type subjectStart struct {
 	run    *NewRun
 }
 
+// What the subject of a run decides, in its rows.
+var (
+	runColumnsOfSubject = runFields.some("subject_uid", "subject", "continues", "events_count")
+	readyColumn         = queueFields.some("ready_at")
+)
+
+// place puts what the subject has decided into the rows of the run. They are made before the transaction.
+func (c subjectStart) place() {
+	of := c.member.runs[c.start]
+	if of == nil { // of a call
+		c.member.runs[c.start] = newCreateRun(c.run)
+		return
+	}
+	runFields.set(of.rows.run, &c.run.RunRow, runColumnsOfSubject)
+	queueFields.set(of.rows.queue[0], c.run.place(c.run.CreatedAt), readyColumn)
+}
+
 // claim decides for each run that an event would start whether the event starts it, reaches the run that
 // works on its subject, or closes the subject.
 func (su SubjectsTx) claim(ctx context.Context, members []*deliver) error {
@@ -445,7 +462,7 @@ func (su SubjectsTx) receive(
 		e.Fate, e.RunID, e.Call = penstock.FateStarted, c.run.ID, nil
 		su.begin(s, c.run, run)
 		c.run.ReadyAt = readyAt(s.Rules, at, at)
-		c.member.runs[c.start] = newCreateRun(c.run)
+		c.place()
 		runs[c.run.ID] = &subjectRun{
 			id: c.run.ID, automation: c.run.AutomationID, state: penstock.StateQueued, promptState: PromptWaiting,
 			createdAt: c.run.CreatedAt, begun: &c,
@@ -530,7 +547,7 @@ func (su SubjectsTx) join(
 	if c := run.begun; c != nil {
 		c.run.EventsCount++
 		c.run.ReadyAt = max(c.run.ReadyAt, until)
-		c.member.runs[c.start] = newCreateRun(c.run)
+		c.place()
 		return nil
 	}
 	if until > 0 {

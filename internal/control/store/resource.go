@@ -61,6 +61,25 @@ var zeroOf = map[string]string{"text": "''", "bigint": "0", "bytea": "''"}
 // row returns the values that an insert stores.
 func (r resource[T]) row(v *T) []any { return values(r.stored, v) }
 
+// some returns the positions of stored columns in the rows that [resource.row] makes.
+func (r resource[T]) some(names ...string) (at []int) {
+	for _, name := range names {
+		i := slices.IndexFunc(r.columns, func(c column) bool { return c.name == name })
+		if i < 0 {
+			panic("store: " + r.name + " has no column " + name)
+		}
+		at = append(at, i)
+	}
+	return at
+}
+
+// set changes columns of a row that [resource.row] made before.
+func (r resource[T]) set(row []any, v *T, at []int) {
+	for _, i := range at {
+		row[i] = r.stored[i].value(v)
+	}
+}
+
 // into returns the destinations for the selected columns, and then more.
 func (r resource[T]) into(v *T, more ...any) []any {
 	out := make([]any, len(r.read), len(r.read)+len(more))
@@ -124,11 +143,7 @@ func (r resource[T]) without(name string) resource[T] {
 
 // cutAfter names the columns after which a bulk insert may end, in order: see table.cuts.
 func (r resource[T]) cutAfter(names ...string) resource[T] {
-	for _, name := range names {
-		i := slices.IndexFunc(r.columns, func(c column) bool { return c.name == name })
-		if i < 0 {
-			panic("store: " + r.name + " has no column " + name)
-		}
+	for _, i := range r.some(names...) {
 		r.cuts = append(r.cuts, i+1)
 	}
 	return r

@@ -98,8 +98,8 @@ simulate: ## let a year pass with schedules, events, faults and wrong clocks; DA
 	@PENSTOCK_TEST_DAYS='$(or $(DAYS),365)' PENSTOCK_TEST_SOURCES='$(or $(SOURCES),500)' \
 		scripts/worlds '$(ENGINE)' internal/control '^TestALongTime$$' '$(WORLDS)' '$(SEED)' 1
 
-# Each world has as many sequences of each of the three modes.
-SEQUENCES = $(shell echo $$(( ($(or $(N),6000) + 3 * $(WORLDS) - 1) / (3 * $(WORLDS)) )))
+# Each world has as many sequences of each of the four modes.
+SEQUENCES = $(shell echo $$(( ($(or $(N),8000) + 4 * $(WORLDS) - 1) / (4 * $(WORLDS)) )))
 
 .PHONY: sequences
 sequences: ## run N random sequences of events, each about one subject; WORLDS, SEED, ENGINE=postgres

@@ -279,7 +279,7 @@ func TestOneOfManyEventsAtOnceReplacesTheOthers(t *testing.T) {
 func TestAnEventIsNotDroppedWithThoseBefore(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
-		w := newScene(t, url, penstock.WhenBusyCoalesce)
+		w := newScene(t, url, "coalesce")
 		w.act("opened", 1)
 		a := w.Work()
 		ids := []string{w.act("comment", 2)}

@@ -3,6 +3,7 @@ package factory_test
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -59,7 +60,8 @@ func (s *sequence) verify(before string) {
 				s.failf("the replay %s is of %s, not of event %s", row.id, row.replayOf, e.identity)
 			}
 			if e = replays[row.id]; e == nil { // the person got no response
-				e = &event{action: s.events[row.number].action, minute: s.events[row.number].minute, id: row.id, first: -1}
+				of := s.events[row.number]
+				e = &event{action: of.action, starter: of.starter, minute: of.minute, id: row.id, first: -1}
 			}
 			delete(replays, row.id)
 		} else if row.id != e.id {
@@ -131,11 +133,14 @@ func (s *sequence) readLog(n int) {
 func (s *sequence) verifyFates(accepted map[string]*event) {
 	starts := map[string]int{}
 	for id, e := range accepted {
-		if len(s.shown[id].Matches) != 1 {
+		matches := slices.DeleteFunc(slices.Clone(s.shown[id].Matches), func(m penstock.DeliveryMatch) bool {
+			return len(s.starts) > 1 && m.FailedAt != nil && *m.FailedAt != "" // of the other automation
+		})
+		if len(matches) != 1 {
 			s.failf("the event %s has the matches %v", id, s.shown[id].Matches)
 			continue
 		}
-		m := s.shown[id].Matches[0]
+		m := matches[0]
 		if m.Fate == penstock.FateStarted {
 			starts[m.RunID]++
 		}
@@ -143,6 +148,11 @@ func (s *sequence) verifyFates(accepted map[string]*event) {
 			m.Fate == "" && m.Reason != ""
 		if m.Fate == penstock.FateWaiting || received == dropped {
 			s.failf("the event %s has the fate %s and the run %q", id, m.Fate, m.RunID)
+		}
+		for _, prompt := range s.received.In[id] {
+			if text := s.received.Text(prompt); !strings.HasPrefix(text, promptOf(e.starter)) {
+				s.failf("the event %s of the automation %s came with the prompt %q", id, e.starter, text)
+			}
 		}
 		if prompts := len(s.received.In[id]); prompts != 1 && received && !s.ended[m.RunID] || prompts > 0 && !received {
 			s.failf("the event %s, %s, is in %d prompts", id, m.Fate, prompts)

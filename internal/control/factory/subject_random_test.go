@@ -32,16 +32,14 @@ func TestSequencesOfEventsOnASubject(t *testing.T) {
 	if n, err := strconv.ParseUint(os.Getenv("PENSTOCK_TEST_SEED"), 10, 64); err == nil {
 		first = n
 	}
-	for _, busy := range []penstock.WhenBusy{
-		penstock.WhenBusyCoalesce, penstock.WhenBusyQueue, penstock.WhenBusyReplace,
-	} {
-		t.Run(string(busy), func(t *testing.T) {
+	for _, mode := range []string{"coalesce", "queue", "replace", shared} {
+		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			for seed := first; seed < first+sequences; seed += perWorld {
 				t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 					t.Parallel()
 					testkit.Engines(t, func(t *testing.T, url string) {
-						newScene(t, url, busy).play(busy, seed, min(seed+perWorld, first+sequences))
+						newScene(t, url, mode).play(mode, seed, min(seed+perWorld, first+sequences))
 					})
 				})
 			}
@@ -49,18 +47,29 @@ func TestSequencesOfEventsOnASubject(t *testing.T) {
 	}
 }
 
+// shared is the mode in which two automations share the subject.
+const shared = "shared"
+
 // scene is where sequences happen: two servers, and an automation whose events start, continue and close.
 type scene struct {
 	*topics
 	twin, other *testworld.World // servers with the connections of the first one, and with their own
 	elsewhere   penstock.Webhook // starts nothing
+	starts      []string         // the actions that start a run, each of an automation of its own
 	db          *testkit.Direct
 	number      string // of the webhook, in the log
 	counts      struct{ Steps, Events, Doubles, Replays, Kills, AtOnce, Runs, Again int }
 }
 
-func newScene(t *testing.T, url string, busy penstock.WhenBusy) *scene {
+// promptOf is the prompt of the automation whose runs an action starts.
+func promptOf(action string) string { return "Look at what was " + action + "." }
+
+func newScene(t *testing.T, url, mode string) *scene {
 	t.Helper()
+	busy := penstock.WhenBusy(mode)
+	if mode == shared {
+		busy = penstock.WhenBusyCoalesce
+	}
 	w := testworld.New(t, url, func(d *run.Deps) {
 		testworld.DefaultWebhooks(d)
 		d.Log, d.TimesByHand = slog.New(slog.DiscardHandler), true
@@ -77,11 +86,19 @@ func newScene(t *testing.T, url string, busy penstock.WhenBusy) *scene {
 	if busy == penstock.WhenBusyQueue { // the end of a turn gives the next event at once
 		rules.Quiet = new(penstock.Period("0s"))
 	}
-	c.automation = c.about("review", rules)
-	if _, err := w.Resources.UpdateAutomation(
-		t.Context(), w.Admin, h.factory, c.automation.UID, factory.AutomationRequest{Triggers: on(`"opened"`)},
-	); err != nil {
-		t.Fatal(err)
+	c.starts = []string{"opened"}
+	if mode == shared {
+		rules.SubjectScope, c.starts = new(penstock.SubjectScopeFactory), []string{"opened", "failed"}
+	}
+	for _, action := range c.starts {
+		c.automation = c.about(action, rules)
+		if _, err := w.Resources.UpdateAutomation(
+			t.Context(), w.Admin, h.factory, c.automation.UID,
+			factory.AutomationRequest{Triggers: on(strconv.Quote(action)), Prompt: new(promptOf(action))},
+		); err != nil {
+			t.Fatal(err)
+		}
+		rules.ContinueOn, rules.Closes = nil, nil // one of them is enough
 	}
 	c.twin, c.other = w.Twin(), w.Beside()
 	if w.Deps.Store.Shared() {
@@ -92,11 +109,11 @@ func newScene(t *testing.T, url string, busy penstock.WhenBusy) *scene {
 }
 
 // play runs the sequences of the seeds from first to before end.
-func (c *scene) play(busy penstock.WhenBusy, first, end uint64) {
+func (c *scene) play(mode string, first, end uint64) {
 	begun, seed := time.Now(), first
 	defer func() {
 		if c.T.Failed() {
-			c.T.Logf("failed after %d others in this world; make sequences N=3 WORLDS=1 ENGINE=%s SEED=%d repeats it",
+			c.T.Logf("failed after %d others in this world; make sequences N=4 WORLDS=1 ENGINE=%s SEED=%d repeats it",
 				seed-first, c.Deps.Store.Engine(), seed)
 		}
 	}()
@@ -113,6 +130,6 @@ func (c *scene) play(busy penstock.WhenBusy, first, end uint64) {
 			return
 		}
 	}
-	c.T.Logf("%s, seeds %d to %d: %.0f sequences a second; %+v", busy, first, end-1,
+	c.T.Logf("%s, seeds %d to %d: %.0f sequences a second; %+v", mode, first, end-1,
 		float64(end-first)/time.Since(begun).Seconds(), c.counts)
 }

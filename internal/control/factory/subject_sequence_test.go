@@ -43,7 +43,8 @@ type sequence struct {
 // event is what a sender has sent, maybe more than once.
 type event struct {
 	action      string
-	minute      int // when the pull request changed
+	starter     string // the action that starts runs of its automation
+	minute      int    // when the pull request changed
 	identity    string
 	body        string
 	first, last int // the steps in which it was sent
@@ -222,9 +223,14 @@ func (s *sequence) newEvent() *event {
 	if s.one(5) {
 		e.minute -= 1 + s.random.IntN(3)
 	}
+	action := e.action
+	if e.starter = s.starts[0]; action == "opened" && len(s.starts) > 1 {
+		e.starter = s.starts[s.random.IntN(len(s.starts))]
+		action = e.starter
+	}
 	e.body = fmt.Sprintf(
 		`{"repo": "acme/shop", "pr": %d, "action": %q, "pull_request": {"updated_at": "2026-01-01T00:%02d:00Z"}, "n": %d}`,
-		s.pr, e.action, e.minute, len(s.events),
+		s.pr, action, e.minute, len(s.events),
 	)
 	s.events = append(s.events, e)
 	s.counts.Events++
@@ -277,7 +283,7 @@ func (s *sequence) request(e *event) *factory.InboundDelivery {
 // replay lets a person start what an event starts once more.
 func (s *sequence) replay(of *event) act {
 	s.counts.Replays++
-	e := &event{action: of.action, minute: of.minute, body: of.body, first: s.now, last: s.now, of: of}
+	e := &event{action: of.action, starter: of.starter, minute: of.minute, body: of.body, first: s.now, last: s.now, of: of}
 	return act{"replay", func(w *testworld.World) error {
 		d, err := w.Deliveries.Replay(s.T.Context(), s.Admin, s.factory, s.webhook.UID, of.id)
 		if err == nil {

@@ -283,7 +283,9 @@ func (s *sequence) request(e *event) *factory.InboundDelivery {
 // replay lets a person start what an event starts once more.
 func (s *sequence) replay(of *event) act {
 	s.counts.Replays++
-	e := &event{action: of.action, starter: of.starter, minute: of.minute, body: of.body, first: s.now, last: s.now, of: of}
+	e := &event{
+		action: of.action, starter: of.starter, minute: of.minute, body: of.body, first: s.now, last: s.now, of: of,
+	}
 	return act{"replay", func(w *testworld.World) error {
 		d, err := w.Deliveries.Replay(s.T.Context(), s.Admin, s.factory, s.webhook.UID, of.id)
 		if err == nil {

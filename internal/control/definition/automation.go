@@ -98,6 +98,10 @@ func (p *parser) sharedSubjects(d *document, a Automation, above []Settings, fir
 		other = "other secrets"
 	case a.EnvironmentID != first.EnvironmentID:
 		other = "another environmentId"
+	case !strings.EqualFold(a.Runner, first.Runner):
+		other = "another runner"
+	case a.WorkerHost != first.WorkerHost:
+		other = "another workerHost"
 	case !reflect.DeepEqual(a.MCPServers, first.MCPServers):
 		other = "other mcpServers"
 	default:

@@ -30,7 +30,8 @@ func (s Settings) below(above Settings) Settings {
 	if s.Harness == nil && s.Model == "" {
 		s.Harness = above.Harness
 	}
-	s.EnvironmentID = cmp.Or(s.EnvironmentID, above.EnvironmentID)
+	s.EnvironmentID, s.Runner = cmp.Or(s.EnvironmentID, above.EnvironmentID), cmp.Or(s.Runner, above.Runner)
+	s.WorkerHost = cmp.Or(s.WorkerHost, above.WorkerHost)
 	if s.Secrets == nil {
 		s.Secrets = above.Secrets
 	}

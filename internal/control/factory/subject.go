@@ -152,12 +152,16 @@ func (s *Subjects) give(ctx context.Context, d store.SubjectRow, now penstock.Ti
 	if why != "" {
 		return s.drop(ctx, d, from.Event, why, now)
 	}
+	shares, err := s.mayShare(ctx, d, from.Automation)
+	if err != nil {
+		return err
+	}
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
 		subject, due, err := lockDue(ctx, tx, d, now)
-		if err != nil || !due {
+		if err != nil || !due || subject.RunID != d.RunID {
 			return err
 		}
-		if subject.RunID == "" {
+		if subject.RunID == "" || !shares {
 			return run.ErrEventsRefused
 		}
 		return run.GiveEvents(ctx, tx, from, subject, now)
@@ -172,6 +176,28 @@ func (s *Subjects) give(ctx context.Context, d store.SubjectRow, now penstock.Ti
 		return s.drop(ctx, d, from.Event, known.Explain(), now)
 	}
 	return err
+}
+
+// mayShare reports whether the events of an automation may reach the run that works on a subject: see [run.MayShare].
+func (s *Subjects) mayShare(ctx context.Context, d store.SubjectRow, a *store.AutomationRow) (bool, error) {
+	if a == nil || d.RunID == "" {
+		return true, nil
+	}
+	works, err := s.store.Runs.Find(ctx, d.Team, d.RunID)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return true, nil // it receives none
+	}
+	if err != nil || works.AutomationID == a.UID {
+		return err == nil, err
+	}
+	template, err := s.automations.ResolveAutomation(ctx, *a)
+	if _, broken := WhyBroken(err); broken {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return run.MayShare(works, template.run.RunRow)
 }
 
 // fromAutomation returns an event that waits with its automation, or why that starts nothing.
@@ -235,7 +261,7 @@ func (s *Subjects) dropContinuing(
 		if starts, err := tx.Subjects().WaitingStarts(ctx, like); err != nil || starts {
 			return err
 		}
-		const reason = "These events only continue runs, and the run on their subject has ended."
+		const reason = "These events only continue runs, and the run on their subject takes no more of them."
 		return tx.Subjects().DropLike(ctx, subject, like, reason, now)
 	})
 }

@@ -306,12 +306,17 @@ func TestAutomationsThatDifferShareNoSubject(t *testing.T) {
 	withShared(t, factory.SubjectRequest{}, func(w *sharing) {
 		shared := factory.SubjectRequest{Subject: new("{{pr}}"), SubjectScope: new(penstock.SubjectScopeFactory)}
 		w.CreateSecret("DEPLOY_KEY", "hunter2")
-		w.apply(with(w.files().Files, "agents/other/agent.md", "---\ndescription: other\n---\nDo it.\n"))
+		w.apply(with(
+			with(w.files().Files, "agents/other/agent.md", "---\ndescription: other\n---\nDo it.\n"),
+			"runners/wide.yaml", "platform: {os: linux, linux: {dockerImage: x}}\nnetwork: {allow: [{host: in.example.com}]}\n",
+		))
 		env := w.CreateEnvironment(penstock.EnvironmentConfig{Name: "open"})
 		for name, req := range map[string]factory.AutomationRequest{
 			"agent":       {Agent: new("other")},
 			"secrets":     {Secrets: &[]string{"DEPLOY_KEY"}},
 			"environment": {EnvironmentID: &env.UID},
+			"runner":      {RunnerID: new("wide")},
+			"worker host": {LayerKeysRequest: factory.LayerKeysRequest{WorkerHost: new("h1")}},
 			"servers":     {MCPServers: &map[string]penstock.MCPServer{"x": {URL: "https://mcp.example.com"}}},
 		} {
 			req.SubjectRequest = shared
@@ -340,5 +345,76 @@ func TestAutomationsThatDifferShareNoSubject(t *testing.T) {
 		if len(found) != 2 || !strings.Contains(found[1].Message, `automation "fix" has other secrets`) {
 			w.T.Errorf("the findings are %+v, %v", found, err)
 		}
+	})
+}
+
+// A run keeps the secrets that it began with, so events of an automation that has lost or never had them start another
+// run.
+func TestAnEditGivesNoEventTheSecretsOfAnotherAutomation(t *testing.T) {
+	for name, leave := range map[string]func(w *sharing){
+		"shares no longer": func(w *sharing) {
+			w.update("review", factory.AutomationRequest{
+				SubjectRequest: factory.SubjectRequest{SubjectScope: new(penstock.SubjectScopeAutomation)},
+			})
+		},
+		"deleted": func(w *sharing) {
+			if err := w.Resources.DeleteAutomation(w.T.Context(), w.Admin, w.factory, w.uids["review"]); err != nil {
+				w.T.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withShared(t, factory.SubjectRequest{}, func(w *sharing) {
+				w.CreateSecret("DEPLOY_KEY", "hunter2")
+				files := w.files().Files
+				for _, name := range []string{"review", "fix"} {
+					path := "automations/" + name + "/automation.md"
+					files = with(files, path, strings.Replace(files[path], "---\n", "---\nsecrets: [DEPLOY_KEY]\n", 1))
+				}
+				w.apply(files)
+				w.act("opened", 1)
+				a := w.Work()
+				leave(w)
+				during := w.act("failed", 2)
+				w.update("fix", factory.AutomationRequest{Prompt: new("Fix it.")})
+				a = w.next(a) // what the automations know is still the same
+				w.wantPrompt(a, "Fix it.", "2")
+				w.update("fix", factory.AutomationRequest{Secrets: &[]string{}})
+				waits := w.act("failed", 3)
+				testkit.Exec(w.T, w.URL, "UPDATE subjects SET due_at = 1") // at the end of the turn
+				w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
+				w.MustBe(a.Lease.RunID, penstock.StateSucceeded)
+				w.after(time.Hour)
+				b := w.Work()
+				if b.Lease.RunID == a.Lease.RunID || b.Secrets["DEPLOY_KEY"] != "" || len(a.Secrets) == 0 {
+					w.T.Errorf("the event of fix reaches run %s, and the secrets are %v", b.Lease.RunID, b.Secrets)
+				}
+				if got := w.become("fix", during, waits); got != "continued started" {
+					w.T.Errorf("for fix the deliveries are %s", got)
+				}
+				if got := w.Get(b.Lease.RunID).ContinuesID; got != a.Lease.RunID {
+					w.T.Errorf("the run continues %q", got)
+				}
+			})
+		})
+	}
+}
+
+// Events that come one by one for one automation, and together for another, on one subject.
+func TestEachAutomationThatSharesASubjectHasItsOwnWhenBusy(t *testing.T) {
+	withShared(t, factory.SubjectRequest{WhenBusy: new(penstock.WhenBusyQueue)}, func(w *sharing) {
+		w.update("fix", factory.AutomationRequest{
+			SubjectRequest: factory.SubjectRequest{WhenBusy: new(penstock.WhenBusyCoalesce)},
+		})
+		w.act("opened", 1)
+		a := w.Work()
+		for n, what := range []string{"pushed", "pushed", "failed", "failed"} {
+			w.act(what, 2+n)
+		}
+		a = w.next(a)
+		w.wantPrompt(a, "Review it.", "2")
+		a = w.next(a)
+		w.wantPrompt(a, "Review it.", "3")
+		w.wantPrompt(w.next(a), "Do fix.", "4", "5")
 	})
 }

@@ -72,8 +72,11 @@ type EventsFrom struct {
 func followEvents(
 	ctx context.Context, tx *store.Tx, from EventsFrom, subject store.SubjectRow, run store.RunRow, now penstock.Time,
 ) (question *penstock.StatusMessage, err error) {
-	limit := MostGathered
-	if subject.Rules.WhenBusy == penstock.WhenBusyQueue {
+	rules, limit := subject.Rules, MostGathered
+	if from.Automation != nil { // the latest event of the subject may be another automation's
+		rules = from.Automation.SubjectRules
+	}
+	if rules.WhenBusy == penstock.WhenBusyQueue {
 		limit = 1
 	}
 	events, err := tx.Subjects().WaitingLike(ctx, from.Event, limit)
@@ -85,7 +88,7 @@ func followEvents(
 	if err != nil {
 		return nil, err
 	}
-	if most := subject.Rules.Followups(); subject.Followups >= most {
+	if most := rules.Followups(); subject.Followups >= most {
 		return &penstock.StatusMessage{Message: fmt.Sprintf(
 			"Events have continued this run %d times without a person in between. Shall it go on? Any answer lets it "+
 				"continue with the events that wait.", most,
@@ -214,6 +217,9 @@ func nextEvents(
 			return nil, nil //nolint:nilnil // no question
 		}
 		if err != nil {
+			return nil, err
+		}
+		if shares, err := sharesNow(ctx, tx, run, a); err != nil || !shares {
 			return nil, err
 		}
 		from.Automation = &a

@@ -306,6 +306,11 @@ func (fs FactoriesTx) Revise(ctx context.Context, uid string) (revision int64, e
 		WHERE uid = $2`, int64(penstock.Now()), uid); err != nil {
 		return 0, fmt.Errorf("count a change of factory %s: %w", uid, err)
 	}
+	return fs.Revision(ctx, uid)
+}
+
+// Revision reads the number of a factory's revision.
+func (fs FactoriesTx) Revision(ctx context.Context, uid string) (revision int64, err error) {
 	if err := fs.tx.row(ctx, `SELECT revision
 		FROM factories
 		WHERE uid = $1`, uid).Scan(&revision); err != nil {

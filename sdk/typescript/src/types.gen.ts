@@ -2751,7 +2751,7 @@ export interface Automation {
   problems?: FieldError[];
   /** What events are about, as a template like `title`, such as `{{repository.full_name}}#{{pull_request.number}}`, or `auto` for what the provider names. Later events about the same reach the run that works on it. If a value is absent, the event has no subject. */
   subject?: string;
-  /** Whose events about the same reach the same run: those of this automation (`automation`, the default), or of all automations of the factory that have `factory`. These must have the same agent, secrets, environment and MCP servers. A follow-up has the prompt of the automation whose events it has. */
+  /** Whose events about the same reach the same run: those of this automation (`automation`, the default), or of all automations of the factory that have `factory`. These must have the same agent, secrets, environment, runner, worker host and MCP servers. A follow-up has the prompt of the automation whose events it has. */
   subject_scope?: Open<'automation' | 'factory'>;
   /** What an event does while a run works on its subject. `coalesce` by default. */
   when_busy?: WhenBusy;
@@ -2829,7 +2829,7 @@ export interface CreateAutomationRequest {
   triggers: Trigger[];
   /** What events are about, as a template like `title`, such as `{{repository.full_name}}#{{pull_request.number}}`, or `auto` for what the provider names. Later events about the same reach the run that works on it. If a value is absent, the event has no subject. */
   subject?: string | undefined;
-  /** Whose events about the same reach the same run: those of this automation (`automation`, the default), or of all automations of the factory that have `factory`. These must have the same agent, secrets, environment and MCP servers. A follow-up has the prompt of the automation whose events it has. */
+  /** Whose events about the same reach the same run: those of this automation (`automation`, the default), or of all automations of the factory that have `factory`. These must have the same agent, secrets, environment, runner, worker host and MCP servers. A follow-up has the prompt of the automation whose events it has. */
   subject_scope?: 'automation' | 'factory' | undefined;
   /** What an event does while a run works on its subject. `coalesce` by default. */
   when_busy?: Known<WhenBusy> | undefined;
@@ -2889,7 +2889,7 @@ export interface UpdateAutomationRequest {
   triggers?: Trigger[] | undefined;
   /** What events are about, as a template like `title`, such as `{{repository.full_name}}#{{pull_request.number}}`, or `auto` for what the provider names. Later events about the same reach the run that works on it. If a value is absent, the event has no subject. */
   subject?: string | null | undefined;
-  /** Whose events about the same reach the same run: those of this automation (`automation`, the default), or of all automations of the factory that have `factory`. These must have the same agent, secrets, environment and MCP servers. A follow-up has the prompt of the automation whose events it has. */
+  /** Whose events about the same reach the same run: those of this automation (`automation`, the default), or of all automations of the factory that have `factory`. These must have the same agent, secrets, environment, runner, worker host and MCP servers. A follow-up has the prompt of the automation whose events it has. */
   subject_scope?: 'automation' | 'factory' | null | undefined;
   /** What an event does while a run works on its subject. `coalesce` by default. */
   when_busy?: Known<WhenBusy> | null | undefined;

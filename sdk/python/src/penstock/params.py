@@ -1576,8 +1576,8 @@ class CreateAutomationRequest(TypedDict, total=False):
     subject_scope: Literal["automation", "factory"]
     """Whose events about the same reach the same run: those of this automation (`automation`, the
     default), or of all automations of the factory that have `factory`. These must have the same
-    agent, secrets, environment and MCP servers. A follow-up has the prompt of the automation
-    whose events it has.
+    agent, secrets, environment, runner, worker host and MCP servers. A follow-up has the prompt
+    of the automation whose events it has.
     """
 
     when_busy: WhenBusy
@@ -1692,8 +1692,8 @@ class UpdateAutomationRequest(TypedDict, total=False):
     subject_scope: Literal["automation", "factory"] | None
     """Whose events about the same reach the same run: those of this automation (`automation`, the
     default), or of all automations of the factory that have `factory`. These must have the same
-    agent, secrets, environment and MCP servers. A follow-up has the prompt of the automation
-    whose events it has.
+    agent, secrets, environment, runner, worker host and MCP servers. A follow-up has the prompt
+    of the automation whose events it has.
     """
 
     when_busy: WhenBusy | None

@@ -3903,8 +3903,8 @@ class Automation(Model):
     subject_scope: Literal["automation", "factory"] | str | None = None
     """Whose events about the same reach the same run: those of this automation (`automation`, the
     default), or of all automations of the factory that have `factory`. These must have the same
-    agent, secrets, environment and MCP servers. A follow-up has the prompt of the automation
-    whose events it has.
+    agent, secrets, environment, runner, worker host and MCP servers. A follow-up has the prompt
+    of the automation whose events it has.
     """
 
     when_busy: WhenBusy | None = None

@@ -105,6 +105,7 @@ type sealed struct {
 
 	BotToken      string `json:"bot_token,omitempty"`      // of a Slack app
 	SigningSecret string `json:"signing_secret,omitempty"` // with which Slack signs clicks
+	Vouched       bool   `json:"vouched,omitempty"`        // SigningSecret was set with a key that may steer runs
 }
 
 // valid lists the secrets that sign now.
@@ -322,6 +323,9 @@ func (s *Endpoints) change(
 		bad("/bot_token", "is required with a URL of another server, which gets it") // else one could read it there
 	}
 	changeSlackApp(bad, row, v, req)
+	if req.SigningSecret != nil {
+		v.Vouched = p.May(penstock.ScopeRunsWrite)
+	}
 	if row.Events == nil {
 		row.Events = []penstock.EndpointEvent{}
 	}
@@ -341,7 +345,7 @@ func (s *Endpoints) change(
 	if errs != nil {
 		return penstock.InvalidFields(errs...)
 	}
-	return grantAnswers(p, row, req)
+	return grantAnswers(p, row, *v, req)
 }
 
 func unsupportedFormat(format string, args ...any) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -117,21 +118,34 @@ func notVisible(r rune) bool { return r <= ' ' || r > '~' }
 
 // grantAnswers returns an error unless p may let people steer runs with the endpoint as it is now. Each change needs
 // the right: another signing secret forges clicks, and other factories give the same people more runs.
-func grantAnswers(p penstock.Principal, row *store.EndpointRow, req EndpointRequest) error {
+func grantAnswers(p penstock.Principal, row *store.EndpointRow, v sealed, req EndpointRequest) error {
 	if len(row.MayAnswer) == 0 {
 		row.PaidBy = nil
 		return nil
 	}
-	if !row.Enabled && req.MayAnswer == nil { // to enable it again needs the right
+	if req.onlyDisables() {
 		return nil
 	}
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return err
 	}
-	if req.MayAnswer != nil {
+	if !v.Vouched {
+		return penstock.Invalid("/signing_secret", "is required again: it was set with a key that may not steer runs, and "+
+			"its owner could forge clicks")
+	}
+	if req.MayAnswer != nil || req.SigningSecret != nil {
 		row.PaidBy = p.PaidBy()
 	}
 	return nil
+}
+
+// onlyDisables reports whether a request disables an endpoint and changes nothing else.
+func (r EndpointRequest) onlyDisables() bool {
+	if r.Enabled == nil || *r.Enabled || len(r.Cleared) > 0 {
+		return false
+	}
+	r.Enabled, r.Cleared = nil, nil
+	return reflect.ValueOf(r).IsZero()
 }
 
 // Question identifies the question of a BLOCKED run: in an execution, there is at most one.

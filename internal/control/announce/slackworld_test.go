@@ -971,6 +971,8 @@ func TestToLetPeopleAnswerNeedsTheRightToSteerRuns(t *testing.T) {
 			"another signing secret":   {SigningSecret: new("f0rged")},
 			"other factories":          {Cleared: []string{"factory_uids"}},
 			"people, while disabled":   {MayAnswer: &[]string{"U9"}, Enabled: new(false)},
+			"a secret, while disabled": {SigningSecret: new("f0rged"), Enabled: new(false)},
+			"all factories, disabled":  {Cleared: []string{"factory_uids"}, Enabled: new(false)},
 			"an endpoint with them on": {Enabled: new(true)},
 		} {
 			if err := update(p, req); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
@@ -991,6 +993,10 @@ func TestToLetPeopleAnswerNeedsTheRightToSteerRuns(t *testing.T) {
 		if err := update(p, announce.EndpointRequest{Enabled: new(false)}); err != nil {
 			w.T.Errorf("to disable it: %v", err)
 		}
+		if err := update(p, announce.EndpointRequest{SigningSecret: new("f0rged")}); penstock.CodeOf(err) !=
+			penstock.CodeNotAuthorized {
+			w.T.Errorf("another signing secret of a disabled endpoint: %v", err)
+		}
 		if err := update(p, announce.EndpointRequest{Enabled: new(true), MayAnswer: &[]string{}}); err != nil {
 			w.T.Errorf("to let nobody answer: %v", err)
 		}
@@ -999,6 +1005,44 @@ func TestToLetPeopleAnswerNeedsTheRightToSteerRuns(t *testing.T) {
 			announce.EndpointRequest{MayAnswer: &[]string{"U9"}},
 		); err != nil {
 			w.T.Errorf("with runs:write: %v", err)
+		}
+	})
+}
+
+// Somebody else lets people answer later, and would not see that the key of before knows the signing secret.
+func TestTheSigningSecretOfAKeyThatMayNotSteerRunsLetsNobodyAnswer(t *testing.T) {
+	slackWorlds(t, func(w *slackWorld) {
+		p := w.As("u", penstock.ScopeEventsManage, penstock.ScopeRunsRead)
+		lets := func(p penstock.Principal, uid string, req announce.EndpointRequest) error {
+			_, err := w.Endpoints.Update(w.T.Context(), p, uid, req)
+			return err
+		}
+		people := announce.EndpointRequest{MayAnswer: &[]string{"U1"}}
+		made, err := w.Endpoints.Create(w.T.Context(), p, announce.EndpointRequest{
+			Format: new(penstock.FormatSlackApp), Channel: new("c"), BotToken: new(botToken), SigningSecret: new("kn0wn"),
+		})
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		changed := w.app(nil)
+		if err := lets(p, changed.UID, announce.EndpointRequest{
+			MayAnswer: &[]string{}, SigningSecret: new("kn0wn"),
+		}); err != nil {
+			w.T.Fatal(err)
+		}
+		for _, uid := range []string{made.UID, changed.UID} {
+			err := lets(w.Admin, uid, people)
+			if penstock.CodeOf(err) != penstock.CodeInvalidRequest || !strings.Contains(err.Error(), "/signing_secret:") {
+				w.T.Errorf("with the secret of the other key: %v", err)
+			}
+			again := people
+			again.SigningSecret = new(signingSecret)
+			if err := lets(w.Admin, uid, again); err != nil {
+				w.T.Errorf("with a secret of one's own: %v", err)
+			}
+			if err := lets(w.Admin, uid, people); err != nil {
+				w.T.Errorf("later: %v", err)
+			}
 		}
 	})
 }

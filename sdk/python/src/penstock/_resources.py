@@ -1328,8 +1328,10 @@ class EventEndpoints(Resource):
         Changes the given fields. A field that is null gets its default. Enabling an endpoint
         sends what waits. The format cannot change: another one returns 422. An endpoint of the
         format `slack` or `slack_app` also needs the scope `runs:read`. If anybody may answer at
-        it, and it is enabled, a change also needs the scope `runs:write`. An absent `bot_token`
-        or `signing_secret` stays, but a `url` of another server needs the `bot_token` again.
+        it, a change also needs the scope `runs:write`, unless all that it does is to disable
+        the endpoint. An absent `bot_token` or `signing_secret` stays, but a `url` of another
+        server needs the `bot_token` again, and `may_answer` the `signing_secret` if a key
+        without `runs:write` has set it.
         """
         return self._call(operations.update_event_endpoint, arguments, endpoint_uid)
 

@@ -353,6 +353,11 @@ func readPosted(got *answer, mask *secret.Masker) (p posted, limited bool) {
 	return p, limited
 }
 
+// storable reports whether an id of Slack's answer is one. The database would not take every text.
+func storable(id string) bool {
+	return id != "" && len(id) <= maxChannel && !strings.ContainsFunc(id, notVisible)
+}
+
 // threadOf returns the thread that a message has used, was refused for, or has begun.
 func (a appMessage) threadOf(p posted, used store.Thread) store.Thread {
 	switch {
@@ -360,7 +365,7 @@ func (a appMessage) threadOf(p posted, used store.Thread) store.Thread {
 		return store.Thread{}
 	case slackErrors[p.Error] == threadGone && used.TS != "":
 		return store.Thread{RunID: a.run}
-	case !p.OK || p.TS == "":
+	case !p.OK || !storable(p.TS) || p.Channel != "" && !storable(p.Channel):
 		return store.Thread{}
 	case used.TS != "":
 		return used

@@ -1047,6 +1047,30 @@ func TestTheSigningSecretOfAKeyThatMayNotSteerRunsLetsNobodyAnswer(t *testing.T)
 	})
 }
 
+// What a server answers is not always what PostgreSQL stores, and a message whose attempt is not stored comes again.
+func TestAnOddThreadIsNotStored(t *testing.T) {
+	slackWorlds(t, func(w *slackWorld) {
+		for _, answer := range []string{
+			`{"ok":true,"channel":"C1","ts":"1\u0000"}`, `{"ok":true,"channel":"C\u0000","ts":"1.1"}`,
+			fmt.Sprintf(`{"ok":true,"channel":"C1","ts":%q}`, strings.Repeat("1", 100_000)),
+		} {
+			w.slack.script = append(w.slack.script, func(rw http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(rw, answer)
+			})
+		}
+		e := w.app(func(req *announce.EndpointRequest) { req.Events = &[]penstock.EndpointEvent{penstock.EventRunCreated} })
+		for n := range 3 {
+			w.Create(penstock.RunRequest{Prompt: "p"})
+			if last := w.waitForAttempts(e.UID, n+1)[n]; !last.Succeeded {
+				w.T.Errorf("the attempt is %+v", last)
+			}
+		}
+		if got := testkit.Rows(w.T, w.URL, "SELECT ts FROM endpoint_threads"); len(got) > 0 {
+			w.T.Errorf("%d threads are stored", len(got))
+		}
+	})
+}
+
 func TestThreadsAreForgottenLongAfterTheirLastMessage(t *testing.T) {
 	slackWorlds(t, func(w *slackWorld) {
 		e := w.app(func(req *announce.EndpointRequest) { req.Events = nil })

@@ -171,9 +171,35 @@ func (s *Endpoints) once(
 }
 
 const (
-	maxReplies = 16 // that are being sent; others are dropped
-	replyLimit = 5 * time.Second
+	maxReplies     = 128 // that are being sent; others are dropped
+	maxRepliesEach = 8   // for one endpoint, whose server may hang
+	replyLimit     = 5 * time.Second
 )
+
+// beginReply reports whether a reply may be sent for an endpoint now. If so, endReply has to follow.
+func (s *Endpoints) beginReply(uid string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.replying[uid] >= maxRepliesEach {
+		return false
+	}
+	select {
+	case s.replies <- struct{}{}:
+		s.replying[uid]++
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *Endpoints) endReply(uid string) {
+	<-s.replies
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.replying[uid]--; s.replying[uid] == 0 {
+		delete(s.replying, uid)
+	}
+}
 
 // reply sends a text that only the person who clicked sees. It returns at once, and nothing waits for the reply.
 func (s *Endpoints) reply(ctx context.Context, row store.EndpointRow, v sealed, in interaction, text string) {
@@ -187,16 +213,11 @@ func (s *Endpoints) reply(ctx context.Context, row store.EndpointRow, v sealed, 
 		message["thread_ts"] = in.Container.ThreadTS
 	}
 	body, err := json.Marshal(message)
-	if err != nil {
-		return
-	}
-	select {
-	case s.replies <- struct{}{}:
-	default:
+	if err != nil || !s.beginReply(row.UID) {
 		return
 	}
 	s.sending.Go(func() {
-		defer func() { <-s.replies }()
+		defer s.endReply(row.UID)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyLimit)
 		defer cancel()
 		got := s.sender.post(ctx, outbound{

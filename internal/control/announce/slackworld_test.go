@@ -570,6 +570,27 @@ func TestAReplyGoesToSlackOnly(t *testing.T) {
 	})
 }
 
+// A server that hangs at the replies to its own clicks takes no reply from others.
+func TestHangingRepliesDelayNoOther(t *testing.T) {
+	slackWorlds(t, func(w *slackWorld) {
+		began := make(chan struct{}, 100)
+		hanging := newReceiver(w.T, func(_ http.ResponseWriter, r *http.Request) {
+			began <- struct{}{}
+			<-r.Context().Done()
+		})
+		e := w.app(func(req *announce.EndpointRequest) { req.URL = new(hanging.url + "/api") })
+		for range 200 {
+			w.clicks(e, click{
+				user: "U3", action: "penstock_answer", value: penstock.NewID() + " 1",
+				change: func(p map[string]any) { p["response_url"] = hanging.url + "/reply" },
+			})
+		}
+		<-began
+		w.clicks(w.app(nil), click{user: "U3", action: "penstock_answer", value: penstock.NewID() + " 1"})
+		w.slack.waitForReply(1)
+	})
+}
+
 // A body that was parsed and written again has another signature: slackapi/node-slack-events-api#92 and
 // langchain-ai/open-swe#2319.
 func TestAClickNeedsASignatureOfTheRawBody(t *testing.T) {

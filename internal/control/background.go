@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/share"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
@@ -86,6 +87,9 @@ func (r *Rules) Run(ctx context.Context) error {
 	)
 }
 
+// calm is how long a job rests after each time. Nudges that come meanwhile are one.
+const calm = 20 * time.Millisecond
+
 // repeat does the job until ctx ends. A failure is logged and tried again, at most once a second.
 func (j job) repeat(ctx context.Context, nudges *store.Nudges, log *slog.Logger) {
 	var nudged <-chan struct{}
@@ -99,6 +103,9 @@ func (j job) repeat(ctx context.Context, nudges *store.Nudges, log *slog.Logger)
 		if err := j.do(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
 			log.Error("background work failed; trying again", "job", j.name, "error", err)
 			next = max(next, time.Second)
+		}
+		if share.Pause(ctx, calm) != nil {
+			return
 		}
 		select {
 		case <-ctx.Done():

@@ -56,9 +56,12 @@ func (s *Endpoints) Send(ctx context.Context) error {
 			continue
 		}
 		s.sending.Go(func() {
-			defer s.end(uid)
-			if err := s.sendTo(ctx, uid); err != nil && ctx.Err() == nil {
-				s.log.Error("cannot send messages to an event endpoint", "endpoint_uid", uid, "error", err)
+			for more := true; more; {
+				err := s.sendTo(ctx, uid)
+				if err != nil && ctx.Err() == nil {
+					s.log.Error("cannot send messages to an event endpoint", "endpoint_uid", uid, "error", err)
+				}
+				more = s.end(uid, err)
 			}
 		})
 	}
@@ -68,20 +71,25 @@ func (s *Endpoints) Send(ctx context.Context) error {
 // Wait returns when nothing is being sent any more.
 func (s *Endpoints) Wait() { s.sending.Wait() }
 
+// begin reports whether this server does not send to an endpoint yet. Otherwise it looks once more before it ends.
 func (s *Endpoints) begin(uid string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.active[uid] {
-		return false
-	}
-	s.active[uid] = true
-	return true
+	_, active := s.active[uid]
+	s.active[uid] = active
+	return !active
 }
 
-func (s *Endpoints) end(uid string) {
+// end reports whether something may have come to send since it was looked for.
+func (s *Endpoints) end(uid string, err error) (more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.active[uid] && err == nil {
+		s.active[uid] = false
+		return true
+	}
 	delete(s.active, uid)
+	return false
 }
 
 // sendTo sends what is due to one endpoint, until nothing is.

@@ -102,7 +102,7 @@ func (p *parser) sharedSubjects(d *document, a Automation, above []Settings, fir
 		other = "another runner"
 	case a.WorkerHost != first.WorkerHost:
 		other = "another workerHost"
-	case !reflect.DeepEqual(a.MCPServers, first.MCPServers):
+	case len(a.MCPServers)+len(first.MCPServers) > 0 && !reflect.DeepEqual(a.MCPServers, first.MCPServers):
 		other = "other mcpServers"
 	default:
 		return first

@@ -327,7 +327,9 @@ func TestAutomationsThatDifferShareNoSubject(t *testing.T) {
 				w.T.Errorf("alone, %s: %v", name, err)
 			}
 		}
-		if _, err := w.add("same", factory.AutomationRequest{SubjectRequest: shared}); err != nil {
+		if _, err := w.add("same", factory.AutomationRequest{
+			SubjectRequest: shared, MCPServers: &map[string]penstock.MCPServer{},
+		}); err != nil {
 			w.T.Errorf("an automation that is equal: %v", err)
 		}
 		for _, req := range []factory.SubjectRequest{

@@ -55,7 +55,7 @@ func New(d run.Deps) *Rules {
 	r.starts = factory.New(d, r.who, r.runs)
 	r.announces = announce.New(announce.Options{
 		Store: d.Store, Keyset: d.Keyset, Responses: r.Responses, Log: d.Log, PublicURL: d.PublicURL,
-		Networks: d.EventNetworks, Resolve: d.EventResolve,
+		Networks: d.EventNetworks, Resolve: d.EventResolve, Dial: d.EventDial, Now: d.EventNow,
 		Answer: func(ctx context.Context, p penstock.Principal, q announce.Question, message string) error {
 			_, err := r.Questions.Answer(ctx, p, q.RunID, q.Execution, message)
 			return err

@@ -221,7 +221,8 @@ func (s *Endpoints) reply(ctx context.Context, row store.EndpointRow, v sealed, 
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyLimit)
 		defer cancel()
 		got := s.sender.post(ctx, outbound{
-			url: in.ResponseURL, body: body, mask: secret.NewMasker(v.BotToken, v.SigningSecret), most: 0,
+			url: in.ResponseURL, body: body, most: 0,
+			mask:   func() *secret.Masker { return secret.NewMasker(v.BotToken, v.SigningSecret) },
 			header: http.Header{"Content-Type": {"application/json; charset=utf-8"}},
 		})
 		if got.status/100 != 2 {

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -37,6 +38,10 @@ type Options struct {
 	Networks []netip.Prefix
 	// Resolve looks up a name; nil: the resolver of the system.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Dial connects to receivers without checking their addresses; nil: the network, with checks.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Now is the clock of the sender; nil: the clock of the system.
+	Now func() time.Time
 	// Answer and Cancel do what somebody has clicked in Slack, if the run still waits for the answer to its question.
 	Answer func(ctx context.Context, p penstock.Principal, q Question, message string) error
 	Cancel func(ctx context.Context, p penstock.Principal, q Question) error

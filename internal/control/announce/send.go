@@ -47,7 +47,7 @@ const (
 // Send sends what is due to each endpoint that no server sends to. It returns at once: each endpoint has a goroutine
 // of its own, so that a slow one delays no other. [Endpoints.Wait] waits for them.
 func (s *Endpoints) Send(ctx context.Context) error {
-	due, err := s.store.Endpoints.DueEndpoints(ctx, penstock.Now())
+	due, err := s.store.Endpoints.DueEndpoints(ctx, s.now())
 	if err != nil {
 		return err
 	}
@@ -67,6 +67,9 @@ func (s *Endpoints) Send(ctx context.Context) error {
 	}
 	return nil
 }
+
+// now is the time that the sender's clock shows.
+func (s *Endpoints) now() penstock.Time { return penstock.TimeOf(s.sender.now()) }
 
 // Wait returns when nothing is being sent any more.
 func (s *Endpoints) Wait() { s.sending.Wait() }
@@ -103,7 +106,7 @@ func (s *Endpoints) sendTo(ctx context.Context, uid string) error {
 		}
 	}()
 	for ctx.Err() == nil {
-		e, due, ok, err := s.store.Endpoints.Take(ctx, uid, token, penstock.Now(), leaseMillis, batchSize)
+		e, due, ok, err := s.store.Endpoints.Take(ctx, uid, token, s.now(), leaseMillis, batchSize)
 		if err != nil || !ok || len(due) == 0 {
 			return err
 		}
@@ -211,7 +214,8 @@ func (s *Endpoints) attemptSigned(
 			header["Webhook-Timestamp"], header["Webhook-Signature"] = []string{timestamp}, []string{signatures}
 		}
 		return s.sender.post(ctx, outbound{
-			url: v.URL, header: header, body: o.body, mask: masker(v, signatures), most: readAnswer,
+			url: v.URL, header: header, body: o.body, most: readAnswer,
+			mask: func() *secret.Masker { return masker(v, signatures) },
 		})
 	})
 	if a != nil && !a.Succeeded && format == penstock.FormatSlack {
@@ -224,18 +228,18 @@ func (s *Endpoints) attemptSigned(
 func (s *Endpoints) attempt(
 	ctx context.Context, m store.MessageRow, post func(now time.Time) answer,
 ) *store.Attempted {
-	start := time.Now()
+	start := s.sender.now()
 	got := post(start)
 	if ctx.Err() != nil && got.status == 0 {
 		return nil
 	}
-	now := penstock.Now()
+	now := s.now()
 	a := &store.Attempted{Message: m, EndpointAttempt: penstock.EndpointAttempt{
 		UID: penstock.NewID(), MessageID: m.ID, Type: m.Type, At: now, Attempt: m.Attempts + 1, Status: got.status,
 		Succeeded: got.status/100 == 2 && got.problem == "", Error: got.problem, Answer: got.answer,
 	}}
 	if !got.private {
-		a.TookMs = max(1, time.Since(start).Milliseconds())
+		a.TookMs = max(1, s.sender.now().Sub(start).Milliseconds())
 	}
 	if a.Succeeded {
 		return a
@@ -262,8 +266,10 @@ type answer struct {
 
 // sender makes the requests.
 type sender struct {
-	out    *egress.Outbound
-	client *http.Client
+	out     *egress.Outbound
+	connect func(ctx context.Context, network, address string) (net.Conn, error)
+	client  *http.Client
+	now     func() time.Time
 }
 
 func newSender(o Options) *sender {
@@ -271,7 +277,13 @@ func newSender(o Options) *sender {
 	if err != nil {
 		panic("announce: " + err.Error()) // only an upstream proxy can be wrong
 	}
-	s := &sender{out: out}
+	s := &sender{out: out, connect: out.Direct, now: time.Now}
+	if o.Dial != nil {
+		s.connect = o.Dial
+	}
+	if o.Now != nil {
+		s.now = o.Now
+	}
 	s.client = &http.Client{
 		Transport: &http.Transport{
 			DialContext:     s.dial,
@@ -298,7 +310,7 @@ var errPlain = errors.New("plain HTTP is sent only to the networks of --event-pr
 // dial connects to an address that it has checked.
 func (s *sender) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
-	conn, err := s.out.Direct(ctx, network, address)
+	conn, err := s.connect(ctx, network, address)
 	if err != nil {
 		var op *net.OpError
 		if errors.As(err, &op) && op.Addr != nil && x != nil {
@@ -354,8 +366,8 @@ type outbound struct {
 	url    string
 	header http.Header
 	body   []byte
-	mask   *secret.Masker // of what the answer could repeat
-	most   int64          // bytes of the answer to read
+	mask   func() *secret.Masker // of what the answer could repeat; not called for an empty answer
+	most   int64                 // bytes of the answer to read
 }
 
 // post sends one request.
@@ -381,10 +393,10 @@ func (s *sender) post(ctx context.Context, o outbound) (got answer) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	got = answer{status: resp.StatusCode, private: x.private.Load()}
-	got.wait = penstock.RetryAfter(resp.Header.Get("Retry-After"), resp.Header.Get("Date"), time.Now())
+	got.wait = penstock.RetryAfter(resp.Header.Get("Retry-After"), resp.Header.Get("Date"), s.now())
 	got.body, _ = io.ReadAll(io.LimitReader(resp.Body, o.most)) // the status counts, also if the body breaks off
-	if !got.private {
-		got.answer = shown(got.body, o.mask)
+	if !got.private && len(got.body) > 0 {
+		got.answer = shown(got.body, o.mask())
 	}
 	return got
 }

@@ -175,7 +175,7 @@ func TestARefusalOfSlackIsExplained(t *testing.T) {
 		{503, "<html>no_service</html>"}:  "",
 		{302, "https://slack.com/{path}"}: "",
 	} {
-		s := &Endpoints{sender: &sender{client: &http.Client{
+		s := &Endpoints{sender: &sender{now: time.Now, client: &http.Client{
 			Transport:     answer,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}}}

@@ -397,7 +397,8 @@ func (s *Endpoints) postInOrder(ctx context.Context, v sealed, due []outgoing, r
 		var p posted
 		a := s.attempt(ctx, m.message, func(time.Time) answer {
 			got := s.sender.post(ctx, outbound{
-				url: strings.TrimSuffix(v.URL, "/") + "/chat.postMessage", body: body, mask: mask, most: readPost,
+				url: strings.TrimSuffix(v.URL, "/") + "/chat.postMessage", body: body, most: readPost,
+				mask: func() *secret.Masker { return mask },
 				header: http.Header{
 					"Authorization": {"Bearer " + v.BotToken}, "Content-Type": {"application/json; charset=utf-8"},
 				},

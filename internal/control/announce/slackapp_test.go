@@ -16,7 +16,8 @@ import (
 // postTo posts messages with a server that always answers the same, and returns the attempts.
 func postTo(t *testing.T, to http.RoundTripper, messages ...appMessage) []*store.Attempted {
 	t.Helper()
-	s := &Endpoints{log: slog.New(slog.DiscardHandler), sender: &sender{client: &http.Client{Transport: to}}}
+	client := &http.Client{Transport: to}
+	s := &Endpoints{log: slog.New(slog.DiscardHandler), sender: &sender{now: time.Now, client: client}}
 	var due []outgoing
 	for _, m := range messages {
 		due = append(due, outgoing{message: store.MessageRow{ID: "msg_1", Type: penstock.EventRunFailed}, app: m})

@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net"
 	"net/netip"
 	"slices"
 	"sync/atomic"
@@ -57,7 +58,11 @@ type Deps struct {
 	EventNetworks    []netip.Prefix // private networks with receivers of events
 	// EventResolve looks up the host of an event endpoint; nil: the resolver of the system.
 	EventResolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	MaxSecrets   int // of a team; 0: no limit
+	// EventDial connects to event endpoints, and EventNow is the clock of their sender; nil: the network, and the
+	// clock of the system. They are for tests: EventDial checks no addresses.
+	EventDial  func(ctx context.Context, network, address string) (net.Conn, error)
+	EventNow   func() time.Time
+	MaxSecrets int // of a team; 0: no limit
 	// MaxRunArtifactBytes limits the total size of a run's artifacts; 0: no limit.
 	MaxRunArtifactBytes int64
 	// MaxListBytes limits the total size of a team's schedules, and likewise of its agents and its

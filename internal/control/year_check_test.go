@@ -59,6 +59,7 @@ func (y *year) check() {
 	y.checkStarts()
 	y.checkEvents()
 	y.checkMessages()
+	y.checkSent()
 	if y.Deps.Store.Engine() == "sqlite" {
 		y.checkPlans()
 	}
@@ -208,10 +209,11 @@ func (y *year) checkMessages() {
 	for _, row := range y.rows("SELECT id FROM runs") {
 		due["run.created "+row[0]]++
 	}
-	for _, row := range y.rows(`SELECT type, ` + y.text("run_id") + `, count(*)
+	for _, row := range y.rows(`SELECT type, `+y.text("run_id")+`, count(*)
 		FROM endpoint_messages
-		WHERE type LIKE 'run.%' AND type NOT IN ('run.stalled', 'run.hollow', 'run.budget_threshold')
-		GROUP BY 1, 2`) {
+		WHERE endpoint_uid = $1 AND type LIKE 'run.%'
+			AND type NOT IN ('run.stalled', 'run.hollow', 'run.budget_threshold')
+		GROUP BY 1, 2`, y.ledger) {
 		due[row[0]+" "+row[1]] -= number(row[2])
 	}
 	maps.DeleteFunc(due, func(_ string, n int) bool { return n == 0 })
@@ -220,8 +222,8 @@ func (y *year) checkMessages() {
 	}
 	row := y.rows(`SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM occurrences),
 		(SELECT count(*) FROM endpoint_messages),
-		(SELECT count(*) FROM endpoint_messages WHERE type = 'automation.silent'),
-		` + countFates("occurrences") + ", " + countFates("subject_events"))[0]
+		(SELECT count(*) FROM endpoint_messages WHERE endpoint_uid = $1 AND type = 'automation.silent'),
+		`+countFates("occurrences")+", "+countFates("subject_events"), y.ledger)[0]
 	y.T.Logf("%s runs, %s occurrences, %s messages, %s silences", row[0], row[1], row[2], row[3])
 	y.T.Logf("times: %s; events: %s", row[4], row[5])
 }
@@ -248,9 +250,9 @@ func (y *year) checkSilences() {
 			}
 		}
 		silent := len(y.rows(`SELECT 1 FROM endpoint_messages
-			WHERE type = 'automation.silent' AND `+y.text("automation_uid")+` = $1`, a[0]))
+			WHERE type = 'automation.silent' AND `+y.text("automation_uid")+` = $1 AND endpoint_uid = $2`, a[0], y.ledger))
 		back := len(y.rows(`SELECT 1 FROM endpoint_messages
-			WHERE type = 'automation.recovered' AND `+y.text("automation_uid")+` = $1`, a[0]))
+			WHERE type = 'automation.recovered' AND `+y.text("automation_uid")+` = $1 AND endpoint_uid = $2`, a[0], y.ledger))
 		if silent < least || silent > most || back > silent || back < silent-1 {
 			y.T.Errorf("automation %s was silent %d to %d times; %d messages say so, %d that it is over", a[0], least, most,
 				silent, back)

@@ -8,13 +8,13 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control"
-	"github.com/penstock-dev/penstock/internal/control/announce"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -45,6 +45,7 @@ func TestALongTime(t *testing.T) {
 			y := newYear(t, url, seed, int(sources))
 			y.live(time.Duration(days) * 24 * time.Hour)
 			y.drain()
+			y.sendRest()
 			y.check()
 			t.Logf("%+v", y.counts)
 		})
@@ -55,6 +56,7 @@ func TestALongTime(t *testing.T) {
 // year is a team with schedules, automations, workers and two servers over one database.
 type year struct {
 	*testworld.World
+	*sending
 	setClock func() // sets the clock of the database
 	random   *rand.Rand
 	begun    time.Time
@@ -70,17 +72,32 @@ type year struct {
 	stalls   map[string]penstock.Time // when a run that said nothing stalls, by run
 	stalling bool                     // a run stalls about now, or a server can see only now that one did
 	covered  bool                     // a server was there since the last step
+	alone    time.Time                // since when no server is there; zero: one is
 	killing  bool                     // a server is to be killed
 	counts   counts
 }
 
-type counts struct{ Times, Deliveries, Duplicates, Claims, Deaths, Kills, Outages, Jumps, Stalls, Refused int }
+type counts struct {
+	Times, Deliveries, Duplicates, Claims, Deaths, Kills, Outages, Jumps, Stalls, Refused int
+	// Kills in the middle of attempts, and servers that lost the database there.
+	Broken, Partitions               int
+	Requests, Taken, Twice, Disabled int // at receivers
+}
 
 // server is one of the servers.
 type server struct {
-	rules *control.Rules
-	down  bool
-	skew  time.Duration // of its clock
+	deps    run.Deps
+	rules   *control.Rules
+	killer  *testkit.Killer
+	down    bool
+	skew    time.Duration   // of its clock
+	clock   atomic.Int64    // the same, for its sender
+	shifted time.Time       // when the clock became wrong
+	apart   time.Time       // since when it does not reach the database; zero: it does
+	lost    time.Duration   // for how long
+	cuts    []span          // in which requests that it has sent may not be recorded
+	ctx     context.Context //nolint:containedctx // ends when the server does
+	cancel  context.CancelFunc
 }
 
 // step is something that happens at a time.
@@ -130,11 +147,8 @@ func newYear(t *testing.T, url string, seed uint64, sources int) *year {
 		d.Webhooks.DeliveriesPerMinute, d.Webhooks.DedupBodyWindow = 0, 0
 		d.Webhooks.KeepDeliveries, d.Webhooks.KeepDeliveriesFor = 0, 0
 	})
-	for i := range y.servers {
-		y.servers[i] = &server{rules: control.New(y.Deps)}
-	}
 	y.begun = time.Now()
-	y.Listen(announce.EndpointRequest{})
+	y.newSending(seed, sources)
 	watched := y.CreateEnvironment(penstock.EnvironmentConfig{Name: "watched", StallAfter: "10m"}).UID
 	home := y.NewFactory("acme")
 	y.newWebhooks(home)
@@ -200,14 +214,24 @@ func (y *year) live(d time.Duration) {
 
 // sleep lets a time pass, also in the database.
 func (y *year) sleep(d time.Duration) {
-	time.Sleep(d)
-	y.setClock()
+	until := time.Now().Add(d)
+	for {
+		time.Sleep(time.Until(y.poll(until)))
+		synctest.Wait()
+		y.setClock()
+		if !time.Now().Before(until) {
+			return
+		}
+		y.mishaps()
+		y.send()
+	}
 }
 
 // drain lets everything end that works or waits.
 func (y *year) drain() {
 	for _, s := range y.servers {
-		s.down, s.skew = false, 0
+		y.start(s)
+		y.shift(s, 0)
 	}
 	for range 1000 {
 		y.pass()
@@ -271,16 +295,19 @@ func (y *year) trouble() {
 	switch y.random.IntN(4) {
 	case 0:
 		y.counts.Outages++
-		s.down = true
+		y.halt(s)
 		y.after(time.Duration(y.random.IntN(12*60))*time.Minute, func() { y.start(s) })
 	case 1:
 		y.counts.Jumps++
-		s.skew = pick(y, -3*time.Hour, -time.Minute, 0, time.Minute, 3*time.Hour)
-		y.after(time.Duration(y.random.IntN(600))*time.Minute, func() { s.skew, y.stalling = 0, true })
+		y.shift(s, pick(y, -3*time.Hour, -time.Minute, 0, time.Minute, 3*time.Hour))
+		y.after(time.Duration(y.random.IntN(600))*time.Minute, func() {
+			y.shift(s, 0)
+			y.stalling = true
+		})
 	case 2: // the whole machine sleeps
 		y.counts.Outages++
 		for _, s := range y.servers {
-			s.down = true
+			y.halt(s)
 		}
 		y.after(time.Duration(y.random.IntN(40))*time.Hour, func() {
 			for _, s := range y.servers {
@@ -292,7 +319,11 @@ func (y *year) trouble() {
 }
 
 // start starts a server, which looks for stalled runs soon.
-func (y *year) start(s *server) { s.down, s.rules, y.stalling = false, control.New(y.Deps), true }
+func (y *year) start(s *server) {
+	y.restart(s)
+	s.down, y.stalling = false, true
+	y.attended()
+}
 
 // pass lets the servers do their background work, and the workers theirs.
 func (y *year) pass() {
@@ -301,15 +332,17 @@ func (y *year) pass() {
 		if first := y.servers[0]; s.down || i > 0 && !first.down && first.skew == 0 && s.skew == 0 && !y.one(8) {
 			continue // most of the time, one of two finds nothing left to do
 		}
+		y.heal(s)
 		if y.killing = y.killing || y.one(60); y.killing {
-			y.Killer.Somewhere(y.random)
+			s.killer.Somewhere(y.random)
 			_ = y.work(y.T.Context(), s)
-			if y.Killer.Spare() { // otherwise it had too little to write: another one is killed
+			if s.killer.Spare() { // otherwise it had too little to write: another one is killed
 				y.killing = false
 				y.counts.Kills++
+				y.crash(s)
+			} else {
+				y.restart(s)
 			}
-			y.Killer.Revive()
-			s.rules = control.New(y.Deps)
 		}
 		if err := y.work(y.T.Context(), s); err != nil {
 			y.T.Fatal(err)
@@ -320,6 +353,7 @@ func (y *year) pass() {
 	if y.covered {
 		y.claim()
 	}
+	y.send()
 }
 
 // work is one pass of a server.
@@ -386,9 +420,7 @@ func (y *year) turn(r penstock.Run) {
 
 // hold gives a lease another time, as its worker does that renews it.
 func (y *year) hold(l penstock.Lease, d time.Duration) {
-	testkit.Exec(y.T, y.URL, fmt.Sprintf(
-		"UPDATE queue SET lease_until = %d WHERE token = '%s'", penstock.Now().Add(d), l.Token,
-	))
+	y.direct.Exec("UPDATE queue SET lease_until = $1 WHERE token = $2", int64(penstock.Now().Add(d)), l.Token)
 }
 
 // finish ends a turn, or the worker is lost and comes back later with what it has.

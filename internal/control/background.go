@@ -87,7 +87,7 @@ func (r *Rules) Run(ctx context.Context) error {
 	)
 }
 
-// calm is how long a job rests after each time. Nudges that come meanwhile are one.
+// calm is how long a job that is nudged rests after each time. Nudges that come meanwhile are one.
 const calm = 20 * time.Millisecond
 
 // repeat does the job until ctx ends. A failure is logged and tried again, at most once a second.
@@ -104,7 +104,7 @@ func (j job) repeat(ctx context.Context, nudges *store.Nudges, log *slog.Logger)
 			log.Error("background work failed; trying again", "job", j.name, "error", err)
 			next = max(next, time.Second)
 		}
-		if share.Pause(ctx, calm) != nil {
+		if nudged != nil && share.Pause(ctx, calm) != nil {
 			return
 		}
 		select {

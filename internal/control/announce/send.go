@@ -96,13 +96,13 @@ func (s *Endpoints) end(uid string, err error) (more bool) {
 }
 
 // sendTo sends what is due to one endpoint, until nothing is.
-func (s *Endpoints) sendTo(ctx context.Context, uid string) error {
+func (s *Endpoints) sendTo(ctx context.Context, uid string) (err error) {
 	token := penstock.NewID()
 	defer func() {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		if err := s.store.Endpoints.Release(last, uid, token); err != nil {
-			s.log.Warn("cannot end the lease of an event endpoint", "endpoint_uid", uid, "error", err)
+		if released := s.store.Endpoints.Release(last, uid, token, err != nil); released != nil {
+			s.log.Warn("cannot end the lease of an event endpoint", "endpoint_uid", uid, "error", released)
 		}
 	}()
 	for ctx.Err() == nil {
@@ -193,7 +193,7 @@ func (s *Endpoints) write(ctx context.Context, e store.EndpointRow, m store.Mess
 	if err != nil {
 		return o, err
 	}
-	line := slackLine(s.publicURL, m, names, penstock.Now())
+	line := slackLine(s.publicURL, m, names, s.now())
 	if e.Format == penstock.FormatSlackApp {
 		o.app, err = s.appMessage(ctx, e, m, line)
 		return o, err

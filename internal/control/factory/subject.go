@@ -152,7 +152,7 @@ func (s *Subjects) give(ctx context.Context, d store.SubjectRow, now penstock.Ti
 	if why != "" {
 		return s.drop(ctx, d, from.Event, why, now)
 	}
-	shares, err := s.mayShare(ctx, d, from.Automation)
+	shares, err := s.mayShare(ctx, d, from)
 	if err != nil {
 		return err
 	}
@@ -179,8 +179,10 @@ func (s *Subjects) give(ctx context.Context, d store.SubjectRow, now penstock.Ti
 }
 
 // mayShare reports whether the events of an automation may reach the run that works on a subject: see [run.MayShare].
-func (s *Subjects) mayShare(ctx context.Context, d store.SubjectRow, a *store.AutomationRow) (bool, error) {
-	if a == nil || d.RunID == "" {
+// A subject that is not shared has runs of one automation.
+func (s *Subjects) mayShare(ctx context.Context, d store.SubjectRow, from run.EventsFrom) (bool, error) {
+	a := from.Automation
+	if a == nil || d.RunID == "" || from.Event.AutomationUID == "" {
 		return true, nil
 	}
 	works, err := s.store.Runs.Find(ctx, d.Team, d.RunID)

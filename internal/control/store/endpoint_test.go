@@ -34,7 +34,18 @@ func TestTheEndOfALeaseIsANudge(t *testing.T) {
 		if due, err := s.Endpoints.DueEndpoints(ctx, penstock.Now()); len(due) > 0 || err != nil {
 			t.Fatalf("while it is leased, %v is due: %v", due, err)
 		}
-		if err := s.Endpoints.Release(ctx, e.UID, "token"); err != nil {
+		if err := s.Endpoints.Release(ctx, e.UID, "token", true); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-nudged:
+			t.Fatal("a failure is repeated at once")
+		default:
+		}
+		if _, _, ok, err := s.Endpoints.Take(ctx, e.UID, "again", penstock.Now(), 10_000, 10); !ok || err != nil {
+			t.Fatalf("the lease goes on: %v", err)
+		}
+		if err := s.Endpoints.Release(ctx, e.UID, "again", false); err != nil {
 			t.Fatal(err)
 		}
 		select {

@@ -327,11 +327,14 @@ func (es Endpoints) Renew(ctx context.Context, uid, token string, lease int64) e
 	})
 }
 
-// Release ends a lease, so that any server may send to the endpoint. A message may have come since nothing was due,
-// and its nudge found the endpoint leased, so Release nudges, too.
-func (es Endpoints) Release(ctx context.Context, uid, token string) error {
+// Release ends a lease, so that any server may send to the endpoint. If nothing was due, a message may have come
+// since, whose nudge found the endpoint leased: then Release nudges, too. After a failure it must not, because what
+// failed is due again at once.
+func (es Endpoints) Release(ctx context.Context, uid, token string, failed bool) error {
 	return es.s.Write(ctx, func(tx *Tx) error {
-		tx.Nudge(TopicEndpoints)
+		if !failed {
+			tx.Nudge(TopicEndpoints)
+		}
 		_, err := tx.exec(ctx, `UPDATE event_endpoints
 			SET token = '', lease_until = 0
 			WHERE uid = $1 AND token = $2`, uid, token)

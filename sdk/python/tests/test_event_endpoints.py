@@ -61,9 +61,10 @@ def test_the_example(sending: Server, tmp_path: Path) -> None:
                 ]
                 printed = (tmp_path / "out").read_text
                 eventually(lambda: all(line in printed() for line in wanted))
+                # The receiver prints before it answers.
+                eventually(lambda: client.event_endpoints.get(endpoint.uid).stats.waiting == 0)
             finally:
                 receiver.kill()
-        eventually(lambda: client.event_endpoints.get(endpoint.uid).stats.waiting == 0)
         attempts = list(client.event_endpoints.attempts(endpoint.uid))
         assert {attempt.http_status for attempt in attempts} == {204}
         assert all(attempt.message_id in printed() for attempt in attempts)

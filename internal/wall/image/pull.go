@@ -46,13 +46,13 @@ func (s *Store) Acquire(ctx context.Context, image string, login Login) (*Image,
 		return nil, err
 	}
 	// Nothing is removed while this is held.
-	pulling, err := await(ctx, s.lockFile(), filelock.Shared)
+	pulling, err := filelock.Await(ctx, s.lockFile(), filelock.Shared)
 	if err != nil {
 		return nil, err
 	}
 	p := &pull{s: s, ctx: ctx, image: image, login: login, registry: ref.Context().RegistryStr()}
 	i, err := p.resolve(ref)
-	pulling.release()
+	pulling.Release()
 	if err != nil {
 		return nil, err
 	}
@@ -206,11 +206,11 @@ func (p *pull) layer(l v1.Layer, below []string, quota *quota) (LayerRecord, err
 		return LayerRecord{}, err
 	}
 	dir := p.s.layer(diffID.String())
-	unpacking, err := await(p.ctx, filepath.Join(p.s.unpacking(), filepath.Base(dir)+".lock"), filelock.Exclusive)
+	unpacking, err := filelock.Await(p.ctx, filepath.Join(p.s.unpacking(), filepath.Base(dir)+".lock"), filelock.Exclusive)
 	if err != nil {
 		return LayerRecord{}, err
 	}
-	defer unpacking.release()
+	defer unpacking.Release()
 	record := LayerRecord{DiffID: diffID.String()}
 	if text, err := os.ReadFile(dir + sizeSuffix); err == nil {
 		if _, err := os.Stat(dir); err == nil {

@@ -62,13 +62,13 @@ type Image struct {
 	// Size is the unpacked size in bytes.
 	Size int64
 
-	use *lock
+	use *filelock.Lock
 }
 
 // Release allows the removal of the image. The image must not be mounted any more.
 func (i *Image) Release() {
 	if i.use != nil { // an image of a Docker daemon
-		i.use.release()
+		i.use.Release()
 	}
 }
 
@@ -135,17 +135,17 @@ func (s *Store) create() error {
 
 // use returns the image of a digest, if the store has it.
 func (s *Store) use(name, digest string) (*Image, error) {
-	held, err := tryHold(s.record(digest), filelock.Shared)
+	held, err := filelock.Hold(s.record(digest), filelock.Shared)
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.read(held.file.Name())
+	r, err := s.read(held.File().Name())
 	if err == nil {
 		now := time.Now()
-		err = os.Chtimes(held.file.Name(), now, now)
+		err = os.Chtimes(held.File().Name(), now, now)
 	}
 	if err != nil {
-		held.release()
+		held.Release()
 		return nil, fmt.Errorf("use the image %s: %w", name, err)
 	}
 	i := &Image{Name: name, Digest: digest, Env: r.Env, Size: r.Size(), use: held}
@@ -185,9 +185,9 @@ func (s *Store) List() ([]Record, error) {
 			return nil, fmt.Errorf("list images: %w", err)
 		}
 		r.UsedAt, r.Names = info.ModTime(), names[r.Digest]
-		unused, err := tryHold(file, filelock.Exclusive)
+		unused, err := filelock.Hold(file, filelock.Exclusive)
 		r.InUse = err != nil
-		unused.release()
+		unused.Release()
 		list = append(list, r)
 	}
 	slices.SortFunc(list, func(a, b Record) int {
@@ -205,14 +205,14 @@ var ErrUnknown = errors.New("there is no such image in the cache")
 
 // Remove removes an image by its name or digest, and the layers that no other image has.
 func (s *Store) Remove(name string) error {
-	all, err := tryHold(s.lockFile(), filelock.Exclusive)
+	all, err := filelock.Hold(s.lockFile(), filelock.Exclusive)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ErrUnknown
 	}
 	if err != nil {
 		return ErrInUse
 	}
-	defer all.release()
+	defer all.Release()
 	list, err := s.List()
 	if err != nil {
 		return err
@@ -236,11 +236,11 @@ func (s *Store) shrink() error {
 	if s.o.MaxBytes == 0 {
 		return nil
 	}
-	all, err := tryHold(s.lockFile(), filelock.Exclusive)
+	all, err := filelock.Hold(s.lockFile(), filelock.Exclusive)
 	if err != nil {
 		return nil // another pull is active
 	}
-	defer all.release()
+	defer all.Release()
 	list, err := s.List()
 	if err != nil {
 		return err

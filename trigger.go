@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 )
@@ -256,7 +255,7 @@ func checkValues(at, key string, values []json.RawMessage) []FieldError {
 		switch {
 		case json.Unmarshal(raw, &text) != nil || strings.TrimSpace(text) == "" || len(text) > maxTriggerValue:
 			errs = append(errs, FieldError{pointer, fmt.Sprintf("must be a string of 1 to %d bytes", maxTriggerValue)})
-		case key == "paths" && !validGlob(text):
+		case key == "paths" && !ValidPaths(text):
 			errs = append(
 				errs,
 				FieldError{
@@ -267,15 +266,4 @@ func checkValues(at, key string, values []json.RawMessage) []FieldError {
 		}
 	}
 	return errs
-}
-
-// validGlob reports whether each segment of a pattern is valid. A segment ** stands for any
-// number of folders.
-func validGlob(pattern string) bool {
-	for segment := range strings.SplitSeq(pattern, "/") {
-		if _, err := path.Match(segment, ""); err != nil {
-			return false
-		}
-	}
-	return pattern[0] != '!'
 }

@@ -3,7 +3,6 @@ package definition
 import (
 	"encoding/json"
 	"errors"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -334,7 +333,7 @@ func values(d *document, at *yaml.Node, kind keyKind) []*yaml.Node {
 			}
 			d.mustf(item, InvalidFilter, "", "have whole numbers, not %s", describe(item))
 		case !d.text(item, InvalidFilter):
-		case kind == globMatcher && !validGlob(item.Value):
+		case kind == globMatcher && !penstock.ValidPaths(item.Value):
 			d.badf(
 				item, InvalidFilter,
 				"%s is not a path pattern: close each [ with ], put a character after each \\, "+
@@ -345,16 +344,6 @@ func values(d *document, at *yaml.Node, kind keyKind) []*yaml.Node {
 		}
 	}
 	return good
-}
-
-func validGlob(pattern string) bool {
-	_, err := path.Match(pattern, "")
-	for segment := range strings.SplitSeq(pattern, "/") {
-		if _, bad := path.Match(segment, ""); bad != nil {
-			err = bad
-		}
-	}
-	return err == nil && pattern[0] != '!'
 }
 
 // payload checks a payload filter with the package that evaluates it.

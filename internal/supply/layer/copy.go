@@ -1,0 +1,340 @@
+package layer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// copier copies the content of a folder: files with their permissions and times, links as links, and
+// several names of one file as such. It never follows a link.
+type copier struct {
+	skip     func(name string, folder bool) bool // nil: nothing
+	changes  bool                                // see Part
+	search   *search                             // nil: nothing
+	maxBytes int64                               // 0: no bound
+
+	group    *errgroup.Group
+	from, to *os.Root // the folders
+
+	mu      sync.Mutex
+	bytes   int64
+	files   int
+	folders []copied           // their times are set at the end
+	names   map[any]*firstName // of files with several names
+	links   []link
+}
+
+// copied is a folder whose permissions and time are not set yet.
+type copied struct {
+	name string
+	mode fs.FileMode
+	time time.Time
+}
+
+// firstName is the first name that was seen of a file with several.
+type firstName struct {
+	name string
+	made bool // otherwise something else was there already
+}
+
+// link is a further name of such a file.
+type link struct {
+	name  string
+	first *firstName
+}
+
+// maxLevels bounds how deep folders are, because each level keeps two files open.
+const maxLevels = 200
+
+func (c *copier) copy(ctx context.Context, from, to *os.Root) error {
+	c.from, c.to, c.names = from, to, map[any]*firstName{}
+	c.group, ctx = errgroup.WithContext(ctx)
+	c.group.SetLimit(2 * runtime.GOMAXPROCS(0))
+	first := c.folder(ctx, ".", from, to, 0)
+	if err := c.group.Wait(); err != nil { // which ended the rest
+		first = err
+	}
+	if first != nil {
+		return fmt.Errorf("copy a layer: %w", first)
+	}
+	for _, l := range c.links {
+		if err := c.link(l); err != nil {
+			return fmt.Errorf("copy a layer: %w", err)
+		}
+	}
+	// The deepest first: a folder may become read-only, and its time changes with its content.
+	slices.SortFunc(c.folders, func(a, b copied) int { return len(b.name) - len(a.name) })
+	for _, d := range c.folders {
+		if err := errors.Join(to.Chmod(d.name, d.mode), to.Chtimes(d.name, d.time, d.time)); err != nil {
+			return fmt.Errorf("copy a layer: %w", err)
+		}
+	}
+	return nil
+}
+
+// link gives a file that was copied a further name.
+func (c *copier) link(l link) error {
+	if l.first.made {
+		return unlessExists(c.to.Link(l.first.name, l.name))
+	}
+	info, err := c.from.Lstat(l.name)
+	if err != nil {
+		return err
+	}
+	from, err := c.from.OpenRoot(path.Dir(l.name))
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := c.to.OpenRoot(path.Dir(l.name))
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	_, err = c.single(l.name, info, from, to)
+	return err
+}
+
+// folder copies the content of the folder name. from and to are the folder itself.
+func (c *copier) folder(ctx context.Context, name string, from, to *os.Root, level int) error {
+	if level > maxLevels {
+		return fmt.Errorf("%s: there are more than %d levels of folders", name, maxLevels)
+	}
+	entries, err := readDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		full := path.Join(name, e.Name())
+		if c.skip != nil && c.skip(full, e.IsDir()) {
+			continue
+		}
+		if secret := c.search.in([]byte(full)); secret != "" {
+			return &SecretError{secret, path.Dir(full)}
+		}
+		if err := c.entry(ctx, full, e, from, to, level); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readDir lists a folder, also one that its owner may not read.
+func readDir(dir *os.Root) ([]fs.DirEntry, error) {
+	file, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return file.ReadDir(-1)
+}
+
+func (c *copier) entry(ctx context.Context, full string, e fs.DirEntry, from, to *os.Root, level int) error {
+	info, err := from.Lstat(e.Name())
+	if err != nil {
+		return err
+	}
+	if c.changes && info.Mode().Type() != fs.ModeDir {
+		if hidden, err := copyHidden(info, to, e.Name()); hidden || err != nil {
+			return err
+		}
+	}
+	switch info.Mode().Type() {
+	case fs.ModeDir:
+		return c.enter(ctx, full, info, from, to, level)
+	case fs.ModeSymlink:
+		target, err := from.Readlink(e.Name())
+		if err != nil {
+			return err
+		}
+		if secret := c.search.in([]byte(target)); secret != "" {
+			return &SecretError{secret, full}
+		}
+		return unlessExists(to.Symlink(target, e.Name()))
+	case 0:
+		return c.file(full, info, from, to)
+	}
+	return nil // a socket, a pipe, a device
+}
+
+// unlessExists is err, except that something is there already.
+func unlessExists(err error) error {
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// enter copies a folder, if possible at the same time as others.
+func (c *copier) enter(
+	ctx context.Context, full string, info fs.FileInfo, from, to *os.Root, level int,
+) error {
+	name := info.Name()
+	switch err := to.Mkdir(name, 0o700); {
+	case err == nil:
+		c.mu.Lock()
+		c.files++
+		c.folders = append(c.folders, copied{full, info.Mode().Perm(), info.ModTime()})
+		c.mu.Unlock()
+	case !errors.Is(err, fs.ErrExist):
+		return err
+	default:
+		if there, err := to.Lstat(name); err != nil || !there.IsDir() {
+			return err // something else is there already
+		}
+	}
+	restore := func() error { return nil }
+	hidden := info.Mode().Perm()&0o500 != 0o500 // a tool has removed the permission
+	if hidden {
+		if err := from.Chmod(name, info.Mode().Perm()|0o500); err != nil {
+			return err
+		}
+		restore = func() error { return from.Chmod(name, info.Mode().Perm()) }
+	}
+	below, err := from.OpenRoot(name)
+	if err != nil {
+		return errors.Join(err, restore())
+	}
+	into, err := to.OpenRoot(name)
+	if err != nil {
+		return errors.Join(err, below.Close(), restore())
+	}
+	work := func() (err error) {
+		defer func() { err = errors.Join(err, below.Close(), into.Close(), restore()) }()
+		if c.changes {
+			if err := copyMarks(below, into); err != nil {
+				return err
+			}
+		}
+		return c.folder(ctx, full, below, into, level+1)
+	}
+	if !hidden && c.group.TryGo(work) { // from is open until it returns
+		return nil
+	}
+	return work()
+}
+
+func (c *copier) file(full string, info fs.FileInfo, from, to *os.Root) error {
+	id, several := identity(info)
+	if !several {
+		_, err := c.single(full, info, from, to)
+		return err
+	}
+	c.mu.Lock()
+	first, seen := c.names[id]
+	if seen {
+		c.links = append(c.links, link{full, first})
+	} else {
+		first = &firstName{name: full}
+		c.names[id] = first
+	}
+	c.mu.Unlock()
+	if seen {
+		return nil
+	}
+	var err error
+	first.made, err = c.single(full, info, from, to) // read when all folders are copied
+	return err
+}
+
+// single copies a file. made means that nothing was there.
+func (c *copier) single(full string, info fs.FileInfo, from, to *os.Root) (made bool, err error) {
+	c.mu.Lock()
+	c.files++
+	c.bytes += info.Size()
+	over := c.maxBytes > 0 && c.bytes > c.maxBytes
+	c.mu.Unlock()
+	if over {
+		return false, ErrTooLarge
+	}
+	name := path.Base(full)
+	out, err := to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return false, unlessExists(err)
+	}
+	in, err := openUnread(from, info)
+	if err == nil {
+		err = c.content(full, info, in, out)
+		_ = in.Close()
+	}
+	if err == nil {
+		err = out.Chmod(info.Mode().Perm())
+	}
+	err = errors.Join(err, out.Close())
+	if err == nil {
+		err = to.Chtimes(name, info.ModTime(), info.ModTime())
+	}
+	return true, err
+}
+
+// openUnread opens a file, also one that a tool has made unreadable for its owner.
+func openUnread(in *os.Root, info fs.FileInfo) (*os.File, error) {
+	file, err := in.Open(info.Name())
+	if !errors.Is(err, fs.ErrPermission) {
+		return file, err
+	}
+	if err := in.Chmod(info.Name(), info.Mode().Perm()|0o400); err != nil {
+		return nil, err
+	}
+	file, err = in.Open(info.Name())
+	return file, errors.Join(err, in.Chmod(info.Name(), info.Mode().Perm()))
+}
+
+// content copies what a file has. Without anything to look for, the kernel copies, and shares the
+// blocks if the file system can.
+func (c *copier) content(full string, info fs.FileInfo, in, out *os.File) error {
+	if !c.search.active() && !sparse(info) {
+		_, err := io.Copy(out, in)
+		return err
+	}
+	longest := 0
+	if c.search.active() {
+		longest = c.search.longest
+	}
+	buffer := make([]byte, longest+256<<10)
+	kept := 0 // bytes at the start of the buffer that were written before
+	for {
+		n, err := io.ReadFull(in, buffer[kept:])
+		if secret := c.search.in(buffer[:kept+n]); secret != "" {
+			return &SecretError{secret, full}
+		}
+		if writeErr := writeOrSkip(out, buffer[kept:kept+n]); writeErr != nil {
+			return writeErr
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			at, err := out.Seek(0, io.SeekCurrent)
+			return errors.Join(err, out.Truncate(at))
+		}
+		if err != nil {
+			return err
+		}
+		kept = min(longest, kept+n)
+		copy(buffer, buffer[len(buffer)-kept:])
+	}
+}
+
+// writeOrSkip writes data, or leaves a hole for zeros.
+func writeOrSkip(out *os.File, data []byte) error {
+	for _, b := range data {
+		if b != 0 {
+			_, err := out.Write(data)
+			return err
+		}
+	}
+	_, err := out.Seek(int64(len(data)), io.SeekCurrent)
+	return err
+}

@@ -1,0 +1,18 @@
+//go:build !linux
+
+package layer
+
+import (
+	"io/fs"
+	"os"
+)
+
+func identity(fs.FileInfo) (id any, several bool) { return nil, false }
+
+func sparse(fs.FileInfo) bool { return false }
+
+func flush(string) error { return nil }
+
+func copyHidden(fs.FileInfo, *os.Root, string) (hidden bool, err error) { return false, nil }
+
+func copyMarks(*os.Root, *os.Root) error { return nil }

@@ -39,6 +39,7 @@ type EnvironmentConfig struct {
 	Network                        *Network       `json:"network,omitempty"`
 	StallAfter                     string         `json:"stall_after,omitempty"` // such as 15m; "": as the server says
 	OnStall                        OnStall        `json:"on_stall,omitempty"`
+	Prebuild                       *Prebuild      `json:"prebuild,omitempty"` // nil: lazy, if the run has no variables
 }
 
 // Credentials lists the secrets that c names, with the host that gets each: the secrets of its
@@ -62,6 +63,27 @@ func (c *EnvironmentConfig) SecretNames() []string {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
+
+// Prebuild says how prepared workspaces of an environment are kept for later runs.
+type Prebuild struct {
+	Mode PrebuildMode `json:"mode,omitempty"` // "" is lazy
+	// Inputs are patterns for files. A moved head that changes none of them needs no commands. Without
+	// patterns, every moved head runs the commands.
+	Inputs []string `json:"inputs,omitempty"`
+	// UpdateCommands run instead of the setup commands after inputs have changed.
+	UpdateCommands []string `json:"update_commands,omitempty"`
+	// Secrets are the variables that the commands get. Only runs with all of them use what is kept.
+	Secrets []string `json:"secrets,omitempty"`
+}
+
+// PrebuildMode says when a prepared workspace is kept.
+type PrebuildMode string
+
+// The modes: never, or after a run has prepared one.
+const (
+	PrebuildOff  PrebuildMode = "off"
+	PrebuildLazy PrebuildMode = "lazy"
+)
 
 // GitHubRepo names a repository on GitHub.
 type GitHubRepo struct {

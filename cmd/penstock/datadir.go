@@ -66,6 +66,7 @@ const (
 	blobDir      = "blobs"
 	workDir      = "work"
 	mirrorDir    = "mirrors"
+	layersDir    = "layers"
 )
 
 func (s *storage) path(name string) string { return filepath.Join(s.Data, name) }

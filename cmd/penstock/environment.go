@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +42,7 @@ var environmentNoun = &noun[penstock.Environment]{
 			{"repositories", repositories(e.Config)},
 			{"set-up", strings.Join(e.Config.SetupCommands, "\n")},
 			{"stalls", stallText(e.Config)},
+			{"prebuild", prebuildText(e.Config.Prebuild)},
 			{"changed", timestamp(e.LastUpdated)},
 			{"changed by", actor(e.LastEditor)},
 			{"last used", timestamp(e.LastTaskRunAt)},
@@ -61,6 +64,7 @@ type environmentFields struct {
 	Setup       []string       `sep:"none" placeholder:"COMMAND" field:"/setup_commands" help:"Setup command, run in the workspace; repeatable, run in order."`
 	KeepFailed  *time.Duration `placeholder:"DURATION" about:"/failure_session_retention_minutes" help:"How long to keep the sandbox of a failed run: whole minutes, at most 60m; 0 disables it."`
 	StallAfter  *string        `placeholder:"DURATION" field:"/stall_after" help:"Time without an event after which a run that works has stalled, from 1m to 720h; 0 disables it, and an empty value stands for that of the server."`
+	Prebuild    *string        `placeholder:"lazy|off" field:"/prebuild/mode" help:"Whether prepared workspaces are kept for later runs."`
 	OnStall     *string        `placeholder:"alert|cancel" field:"/on_stall" help:"What happens to a run that has stalled: alert marks it, cancel also cancels it."`
 	requestBody
 }
@@ -89,6 +93,21 @@ func (f *environmentFields) flags() map[string]any {
 		}
 	}
 	return fields
+}
+
+// prebuildText returns what an environment sets about prepared workspaces, "" if nothing.
+func prebuildText(p *penstock.Prebuild) string {
+	if p == nil {
+		return ""
+	}
+	set := []string{string(cmp.Or(p.Mode, penstock.PrebuildLazy))}
+	for name, list := range map[string][]string{"inputs": p.Inputs, "secrets": p.Secrets} {
+		if len(list) > 0 {
+			set = append(set, name+" "+strings.Join(list, " "))
+		}
+	}
+	slices.Sort(set[1:])
+	return strings.Join(set, ", ")
 }
 
 // stallText returns what an environment sets about stalled runs, "" if nothing.

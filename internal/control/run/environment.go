@@ -188,6 +188,7 @@ func (s *Catalog) checkEnvironment(c *penstock.EnvironmentConfig) error {
 		bad("/failure_session_retention_minutes", "must be from 1 to %d; null or absent keeps no session", maxRetention)
 	}
 	checkStall(bad, c)
+	checkPrebuild(bad, c.Prebuild)
 	errs = append(errs, CheckNetwork("", c.Network, nil)...)
 	if c.Network.IsZero() {
 		c.Network = nil
@@ -209,6 +210,42 @@ func checkStall(bad func(pointer, format string, args ...any), c *penstock.Envir
 	case "", penstock.StallAlert, penstock.StallCancel:
 	default:
 		bad("/on_stall", "must be alert or cancel")
+	}
+}
+
+func checkPrebuild(bad func(pointer, format string, args ...any), p *penstock.Prebuild) {
+	if p == nil {
+		return
+	}
+	switch p.Mode {
+	case "", penstock.PrebuildOff, penstock.PrebuildLazy:
+	default:
+		bad("/prebuild/mode", "must be off or lazy")
+	}
+	for at, list := range map[string][]string{
+		"/prebuild/inputs": p.Inputs, "/prebuild/update_commands": p.UpdateCommands, "/prebuild/secrets": p.Secrets,
+	} {
+		if n := len(list); n > maxSetupCommands {
+			bad(at, "has %d entries; at most %d are allowed", n, maxSetupCommands)
+		}
+	}
+	for i, pattern := range p.Inputs {
+		if !penstock.ValidPaths(pattern) {
+			bad(fmt.Sprintf("/prebuild/inputs/%d", i),
+				"is not a pattern for paths, such as package-lock.json or **/go.sum: a folder ** is any number of folders")
+		}
+	}
+	for i, command := range p.UpdateCommands {
+		at := fmt.Sprintf("/prebuild/update_commands/%d", i)
+		if strings.TrimSpace(command) == "" {
+			bad(at, "is empty")
+		}
+		request.Text(bad, at, command, maxSetupCommand)
+	}
+	for i, name := range p.Secrets {
+		if !penstock.ValidSecretName(name) {
+			bad(fmt.Sprintf("/prebuild/secrets/%d", i), "is not a valid name of a secret: use letters, digits and _")
+		}
 	}
 }
 

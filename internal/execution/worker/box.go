@@ -79,7 +79,9 @@ func (b *box) launch(ctx context.Context, c harness.Command) (harness.Process, e
 func (b *box) start(ctx context.Context, spec sandbox.Spec) (sandbox.Running, error) {
 	spec.Dir, spec.Home, spec.Limits = b.space.work, b.space.home, b.w.Limits
 	spec.Image = b.image.sandbox()
-	spec.ReadOnly = append(spec.ReadOnly, b.agentMounts()...)
+	if !b.outlet.preparing.Load() {
+		spec.ReadOnly = append(spec.ReadOnly, b.agentMounts()...)
+	}
 	spec.Tmp, spec.Shm, spec.Exceeded, spec.Left = b.w.Tmp, b.w.Shm, b.exceed, b.Left
 	if spec.Relay = b.outlet.socket; spec.Relay != "" {
 		spec.ReadOnly = append(spec.ReadOnly, sandbox.Mount{Source: b.outlet.trust, Target: insideTrust})

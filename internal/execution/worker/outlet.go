@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -43,7 +44,11 @@ type outlet struct {
 	spend   *spender
 	proxy   *egress.Proxy // nil if the sandbox is not sealed
 	traffic modelTraffic
-	problem providerProblem
+
+	// preparing means that only setup commands run, of a workspace that later runs may get, too. They
+	// reach neither models nor the API. missed: they have tried.
+	preparing, missed atomic.Bool
+	problem           providerProblem
 
 	reportMu sync.Mutex
 	reported []penstock.HostTraffic
@@ -145,10 +150,14 @@ const headerTimeout = 30 * time.Second
 
 // serveLocal serves the routes of the run itself.
 func (o *outlet) serveLocal(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case strings.HasPrefix(r.URL.Path, "/model/"):
+	own := strings.HasPrefix(r.URL.Path, ownPrefix+"/")
+	switch model := strings.HasPrefix(r.URL.Path, "/model/"); {
+	case (model || own) && o.preparing.Load():
+		o.missed.Store(true)
+		http.Error(w, "The preparation of an environment reaches no models and no API.", http.StatusForbidden)
+	case model:
 		o.models.ServeHTTP(w, r)
-	case strings.HasPrefix(r.URL.Path, ownPrefix+"/"):
+	case own:
 		o.serveOwn(w, r)
 	default:
 		http.Error(w, "Nothing is at this address. A run finds its models below /model/ and the API below "+ownPrefix+"/.",

@@ -68,9 +68,6 @@ func (p *preparation) prepare(ctx context.Context) error {
 	if err := p.setUpAgent(); err != nil {
 		return err
 	}
-	if err := p.writeGitIdentity(); err != nil {
-		return err
-	}
 	if err := p.box.useImage(ctx); err != nil {
 		return err
 	}
@@ -95,25 +92,66 @@ func (p *preparation) fillWorkspace(ctx context.Context) error {
 		config = p.Environment.Config
 	}
 	p.box.sayWhatIsNotUsed()
+	commands := p.setupCommands()
+	setup := setupID(config, commands, p.box.image.digest())
+	start := time.Now()
+	ready, why, err := p.warmUp(ctx, config, commands)
+	if err == nil && !ready {
+		err = p.fillCold(ctx, config, commands, setup)
+	}
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		p.timeline(timelineWorkspaceReady, map[string]any{
+			"from": "cold", "reason": why, "commands": "all", "duration_ms": time.Since(start).Milliseconds(),
+		})
+	}
+	if ready {
+		if err := p.fetchFiles(); err != nil {
+			return err
+		}
+	}
+	return p.box.space.setUp(setup)
+}
+
+// fillCold prepares everything that the workspace does not have from an earlier execution.
+func (p *preparation) fillCold(
+	ctx context.Context, config penstock.EnvironmentConfig, commands []string, setup string,
+) error {
+	if err := p.writeGitIdentity(); err != nil {
+		return err
+	}
 	if err := p.checkOut(ctx, config); err != nil {
 		return err
 	}
+	if err := p.fetchFiles(); err != nil {
+		return err
+	}
+	if setup == p.box.space.setup && !p.box.image.fresh() {
+		return nil
+	}
+	return p.setUpAll(ctx, commands, p.box.environment())
+}
+
+// fetchFiles writes the attachments of the run.
+func (p *preparation) fetchFiles() error {
 	for _, f := range p.Files {
 		if err := p.box.fetch(f); err != nil {
 			return err
 		}
 	}
-	commands := p.setupCommands()
-	setup := setupID(config, commands, p.box.image.digest())
-	if setup == p.box.space.setup && !p.box.image.fresh() {
-		return nil
-	}
+	return nil
+}
+
+// setUpAll runs setup commands with the variables env until one fails.
+func (p *preparation) setUpAll(ctx context.Context, commands, env []string) error {
 	for i, command := range commands {
-		if err := p.setUp(ctx, i+1, command); err != nil {
+		if err := p.setUp(ctx, i+1, command, env); err != nil {
 			return err
 		}
 	}
-	return p.box.space.setUp(setup)
+	return nil
 }
 
 // setupID identifies the setup of a workspace, in the image of a digest or on the host.
@@ -131,9 +169,9 @@ func setupID(c penstock.EnvironmentConfig, commands []string, image string) stri
 }
 
 // setUp runs one setup command in the sandbox, in the workspace.
-func (p *preparation) setUp(ctx context.Context, number int, command string) error {
+func (p *preparation) setUp(ctx context.Context, number int, command string, env []string) error {
 	start := time.Now()
-	running, err := p.box.start(ctx, sandbox.Spec{Argv: []string{"/bin/sh", "-c", command}, Env: p.box.environment()})
+	running, err := p.box.start(ctx, sandbox.Spec{Argv: []string{"/bin/sh", "-c", command}, Env: env})
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 type repository struct {
 	owner, name string // from the URL, if it has them
 	dir         string // relative to the workspace
+	commit      string // that was checked out; "": the branch has none, or an earlier execution did it
 	source      git.Source
 }
 
@@ -33,7 +34,7 @@ func (p *preparation) repoDirs() []string {
 // existing directory unchanged, because it has the agent's work.
 func (p *preparation) checkOut(ctx context.Context, config penstock.EnvironmentConfig) error {
 	p.repos = p.repositories(config)
-	for _, r := range p.repos {
+	for i, r := range p.repos {
 		if _, err := p.box.space.root.Lstat(r.dir); err == nil {
 			continue
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +43,8 @@ func (p *preparation) checkOut(ctx context.Context, config penstock.EnvironmentC
 		if p.w.Repositories == nil {
 			return setupFailed("The worker cannot clone the repository %s, because git is not installed.", r.dir)
 		}
-		if err := p.clone(ctx, r); err != nil {
+		commit, err := p.clone(ctx, r)
+		if p.repos[i].commit = commit; err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -55,14 +57,14 @@ func (p *preparation) checkOut(ctx context.Context, config penstock.EnvironmentC
 // clone makes a complete repository beside the workspace, and then moves it into the workspace. No
 // process of a run sees the first place. Otherwise it could change the repository's configuration
 // while git is running, and make git execute commands outside of the sandbox.
-func (p *preparation) clone(ctx context.Context, r repository) error {
+func (p *preparation) clone(ctx context.Context, r repository) (commit string, err error) {
 	const name = "checkout"
 	base := p.box.space.base(r.dir)
 	remove := func() error {
 		return errors.Join(p.w.spaces.removeIn(p.Lease.RunID, name), os.RemoveAll(base))
 	}
 	if err := errors.Join(remove(), os.MkdirAll(filepath.Dir(base), 0o700)); err != nil { // the rest of a killed worker
-		return err
+		return "", err
 	}
 	dir := filepath.Join(p.box.space.dir, name)
 	checkout, err := p.w.Repositories.CheckoutWithBase(ctx, r.source, dir, base)
@@ -70,12 +72,12 @@ func (p *preparation) clone(ctx context.Context, r repository) error {
 		err = os.Rename(dir, filepath.Join(p.box.space.work, r.dir))
 	}
 	if err != nil {
-		return errors.Join(err, remove())
+		return "", errors.Join(err, remove())
 	}
 	if checkout.Commit == "" {
 		p.sayUnborn(r, checkout)
 	}
-	return nil
+	return checkout.Commit, nil
 }
 
 // sayUnborn reports a repository without files on the timeline.

@@ -7,6 +7,7 @@ const (
 	timelineImageNotUsed    = "image_not_used"
 	timelineUnbornBranch    = "unborn_branch"    // a repository was checked out on a branch without commits
 	timelineSkillNote       = "skill_note"       // a skill that is odd, or left out
+	timelineWorkspaceReady  = "workspace_ready"  // whether a new workspace comes from a layer
 	timelineImageReady      = "image_ready"      // the container image of the run is pulled, or was in the cache
 	timelineWorkspaceReused = "workspace_reused" // a follow-up reused the files of the previous execution
 )

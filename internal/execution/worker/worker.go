@@ -25,6 +25,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/execution/harness"
 	"github.com/penstock-dev/penstock/internal/execution/queue"
 	"github.com/penstock-dev/penstock/internal/supply/git"
+	"github.com/penstock-dev/penstock/internal/supply/layer"
 	"github.com/penstock-dev/penstock/internal/supply/price"
 	"github.com/penstock-dev/penstock/internal/wall/gateway"
 	"github.com/penstock-dev/penstock/internal/wall/image"
@@ -75,6 +76,8 @@ type Options struct {
 	// Repositories is the cache for environments' repositories. nil means that git is missing, and
 	// runs that need a repository fail.
 	Repositories *git.Cache
+	// Layers keeps prepared workspaces for later runs. nil: none is kept.
+	Layers *layer.Store
 	// Images manages the container images of runs in a sandbox that isolates. nil: such runs use
 	// the programs of the host, and their timeline says so. DefaultImage is the image of runs that
 	// name none; "": the programs of the host.

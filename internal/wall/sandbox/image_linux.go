@@ -68,8 +68,9 @@ func (i *Image) create() error {
 	return nil
 }
 
-// upper is the folder with the changes of the tree.
-func (i *Image) upper() string { return filepath.Join(i.Dir, imageUpper) }
+// Changes is the folder below Dir with the changes of the tree, as an overlay file system keeps them. It
+// exists from the first tree on.
+func (i *Image) Changes() string { return filepath.Join(i.Dir, imageUpper) }
 
 // outer is what the namespaces around bwrap have.
 type outer struct {

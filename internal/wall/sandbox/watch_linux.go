@@ -78,7 +78,7 @@ func (t *tree) gaugesOf(spec Spec) (all []gauge) {
 		all = append(all, gauge{Disk, limit, 30 * time.Second, func(ctx context.Context) int64 {
 			dirs := []string{spec.Dir, spec.Home}
 			if spec.Image != nil {
-				dirs = append(dirs, spec.Image.upper())
+				dirs = append(dirs, spec.Image.Changes())
 			}
 			return diskUse(ctx, limit, dirs, processes)
 		}})

@@ -95,6 +95,7 @@ __all__ = [
     "OccurrenceKind",
     "OnHollow",
     "Overlap",
+    "Prebuild",
     "PrepareAttachment",
     "PrepareAttachmentsParams",
     "PrepareAttachmentsRequest",
@@ -393,6 +394,11 @@ class AmbientAgentConfig(TypedDict, total=False):
 
     harness_auth_secrets: Mapping[str, str]
     """Names of managed secrets with the harness's credentials, such as `claude_auth_secret_name`."""
+
+    prebuild: bool
+    """Whether the workspace may come from what an earlier run of the environment has prepared.
+    `false` prepares everything anew.
+    """
 
     idle_timeout_minutes: int
     """Minutes that an interactive session stays open after a turn. 0 ends it with the turn."""
@@ -745,6 +751,34 @@ class CloudEnvironmentConfig(TypedDict, total=False):
     on_stall: Literal["alert", "cancel"]
     """What happens to a run that has stalled: `alert` marks it as `stalled`, `cancel` also cancels
     it. Absent: `--on-stall` of the server.
+    """
+
+    prebuild: Prebuild | InstanceOf[types.Prebuild]
+
+
+@with_config(STRICT)
+class Prebuild(TypedDict, total=False):
+    """How prepared workspaces are kept for later runs of the environment. Each worker keeps its
+    own: the workspace, HOME and the changes of the image as the setup commands left them. For
+    that, the commands run without the variables, attachments and models of the run. If they
+    fail then, they run again with everything, and nothing is kept. Absent: lazy, but only for
+    runs without variables.
+    """
+
+    mode: Literal["lazy", "off"]
+    """`lazy` keeps what a run has prepared, `off` nothing."""
+
+    inputs: Sequence[str]
+    """Path patterns in the repositories. If their heads have moved since, and no file of these
+    patterns has changed, no command runs. Absent: all commands run on what was kept.
+    """
+
+    update_commands: Sequence[str]
+    """Commands that run instead of the setup commands on what was kept."""
+
+    secrets: Sequence[str]
+    """Names of the secrets that the commands get as variables. Only runs that have all of them get
+    what was kept. If a file has the value of one afterwards, nothing is kept.
     """
 
 

@@ -186,6 +186,7 @@ __all__ = [
     "PlanArtifactResponseData",
     "PlanEntry",
     "PodWait",
+    "Prebuild",
     "PrepareAttachmentsResponse",
     "PreparedAttachment",
     "PullRequestArtifact",
@@ -1021,6 +1022,11 @@ class AmbientAgentConfig(Model):
     harness_auth_secrets: dict[str, str] | None = None
     """Names of managed secrets with the harness's credentials, such as `claude_auth_secret_name`."""
 
+    prebuild: bool | None = None
+    """Whether the workspace may come from what an earlier run of the environment has prepared.
+    `false` prepares everything anew.
+    """
+
     idle_timeout_minutes: int | None = None
     """Minutes that an interactive session stays open after a turn. 0 ends it with the turn."""
 
@@ -1443,6 +1449,7 @@ class TimelineEvent(Model):
             "image_ready",
             "run_requeued",
             "workspace_reused",
+            "workspace_ready",
             "any_worker",
             "mcp_server_not_used",
             "mcp_server_failed",
@@ -1467,25 +1474,30 @@ class TimelineEvent(Model):
     """Details, by type. `setup_step` has the command, its exit code and last output. `image_ready`
     has the container `image` of the run, its `digest`, whether it was `pulled` (otherwise it
     was in the worker's cache), its unpacked size in `bytes` and the `duration_ms`.
-    `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox
-    does not support, with a `reason` for an image. `skill_note` has the name of a `skill` and
-    `notes` about what is odd in its SKILL.md, or why the skill is left out. `unborn_branch` has
-    the `repository` that was checked out without files, because its `branch` has no commits,
-    and `branches` that exist instead; set `ref` of the repository to one of them.
-    `changes_saved` sums up what the run has changed so far: the numbers of `repositories`,
-    `files`, `additions` and `deletions`, and `errors` if something could not be computed.
-    `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id`
-    of the server. `mcp_server_failed` has the `name` of a server that did not start or stopped
-    working, and the `reason`. `sandbox_verified` is the check before the agent starts, with the
-    `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each
-    host that the policy refused, with `host`, `port` and `reason`. `budget_threshold` comes
-    once for each value of `notify_at` that a budget reaches in a period, on the run whose call
-    reached it, with `budget_uid`, `budget_name`, `notify_at`, `spent_usd` and `cap_usd`. If a
-    launcher executes the run in a Pod, `pod_created` has its `namespace`, `job` and `image`,
-    `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting, each time
-    it changes (`Starting` follows a reason that no longer holds), `pod_started` has the
-    `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason` and
-    `message` of the end of the Pod, if it was not the end of the run. `run_stalled` has the
+    `workspace_ready` says what a new workspace was prepared `from`: a `layer` that an earlier
+    run has left (its `prebuild_uid`, `age_seconds`, and `commits_behind` of the repositories),
+    or `cold` with the `reason`; which `commands` ran (`skipped`, `updated`, `all`), the
+    `changed_inputs` that made them necessary, the `duration_ms`, and the layer that it became
+    for later runs (`sealed_uid`) or why it did not (`not_kept`, `secret_in_layer` with a `file`
+    and the name of a `secret`). `image_not_used` has the `image`, `instance_shape` and `runner`
+    that the worker's sandbox does not support, with a `reason` for an image. `skill_note` has
+    the name of a `skill` and `notes` about what is odd in its SKILL.md, or why the skill is
+    left out. `unborn_branch` has the `repository` that was checked out without files, because
+    its `branch` has no commits, and `branches` that exist instead; set `ref` of the repository
+    to one of them. `changes_saved` sums up what the run has changed so far: the numbers of
+    `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be
+    computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name`
+    and `id` of the server. `mcp_server_failed` has the `name` of a server that did not start or
+    stopped working, and the `reason`. `sandbox_verified` is the check before the agent starts,
+    with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once
+    for each host that the policy refused, with `host`, `port` and `reason`. `budget_threshold`
+    comes once for each value of `notify_at` that a budget reaches in a period, on the run whose
+    call reached it, with `budget_uid`, `budget_name`, `notify_at`, `spent_usd` and `cap_usd`.
+    If a launcher executes the run in a Pod, `pod_created` has its `namespace`, `job` and
+    `image`, `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting,
+    each time it changes (`Starting` follows a reason that no longer holds), `pod_started` has
+    the `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason`
+    and `message` of the end of the Pod, if it was not the end of the run. `run_stalled` has the
     values of `stalled` of the run, and `stall_ended` the `since`; an event that ends the work
     of a stalled run has it as `stalled_since`.
     """
@@ -2702,6 +2714,39 @@ class CloudEnvironmentConfig(Model):
     on_stall: Literal["alert", "cancel"] | str | None = None
     """What happens to a run that has stalled: `alert` marks it as `stalled`, `cancel` also cancels
     it. Absent: `--on-stall` of the server.
+    """
+
+    prebuild: Prebuild | None = None
+    """How prepared workspaces are kept for later runs of the environment. Each worker keeps its
+    own: the workspace, HOME and the changes of the image as the setup commands left them. For
+    that, the commands run without the variables, attachments and models of the run. If they
+    fail then, they run again with everything, and nothing is kept. Absent: lazy, but only for
+    runs without variables.
+    """
+
+
+class Prebuild(Model):
+    """How prepared workspaces are kept for later runs of the environment. Each worker keeps its
+    own: the workspace, HOME and the changes of the image as the setup commands left them. For
+    that, the commands run without the variables, attachments and models of the run. If they
+    fail then, they run again with everything, and nothing is kept. Absent: lazy, but only for
+    runs without variables.
+    """
+
+    mode: Literal["lazy", "off"] | str | None = None
+    """`lazy` keeps what a run has prepared, `off` nothing."""
+
+    inputs: list[str] | None = None
+    """Path patterns in the repositories. If their heads have moved since, and no file of these
+    patterns has changed, no command runs. Absent: all commands run on what was kept.
+    """
+
+    update_commands: list[str] | None = None
+    """Commands that run instead of the setup commands on what was kept."""
+
+    secrets: list[str] | None = None
+    """Names of the secrets that the commands get as variables. Only runs that have all of them get
+    what was kept. If a file has the value of one afterwards, nothing is kept.
     """
 
 

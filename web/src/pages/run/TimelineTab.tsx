@@ -64,6 +64,7 @@ const events: Record<string, string> = {
   skill_note: 'About a skill',
   unborn_branch: 'Branch without commits',
   image_ready: 'Image ready',
+  workspace_ready: 'Workspace ready',
   any_worker: 'Any worker may execute it',
   mcp_server_not_used: 'MCP server not used',
   mcp_server_failed: 'MCP server does not work',

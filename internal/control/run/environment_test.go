@@ -31,6 +31,10 @@ var fullEnvironment = penstock.EnvironmentConfig{
 	},
 	SetupCommands: []string{"npm ci", "make\nmake test"}, Providers: map[string]any{"aws": map[string]any{"role": "r"}},
 	FailureSessionRetentionMinutes: new(60),
+	Prebuild: &penstock.Prebuild{
+		Mode: penstock.PrebuildLazy, Inputs: []string{"**/package-lock.json", "go.sum"},
+		UpdateCommands: []string{"npm install"}, Secrets: []string{"NPM_TOKEN"},
+	},
 }
 
 func TestEnvironmentFromItsCreationToItsEnd(t *testing.T) {
@@ -119,6 +123,7 @@ func TestInvalidEnvironments(t *testing.T) {
 		github := func(owner, name string) penstock.EnvironmentConfig {
 			return penstock.EnvironmentConfig{GitHubRepos: []penstock.GitHubRepo{{Owner: owner, Repo: name}}}
 		}
+		prebuild := func(p penstock.Prebuild) penstock.EnvironmentConfig { return penstock.EnvironmentConfig{Prebuild: &p} }
 		for name, test := range map[string]struct {
 			config  penstock.EnvironmentConfig
 			pointer string
@@ -160,6 +165,15 @@ func TestInvalidEnvironments(t *testing.T) {
 			},
 			"a long retention": {
 				penstock.EnvironmentConfig{FailureSessionRetentionMinutes: new(61)}, "/failure_session_retention_minutes",
+			},
+			"a mode that is planned":      {prebuild(penstock.Prebuild{Mode: "eager"}), "/prebuild/mode"},
+			"an input without an end":     {prebuild(penstock.Prebuild{Inputs: []string{"ok", "[a"}}), "/prebuild/inputs/1"},
+			"an input that is empty":      {prebuild(penstock.Prebuild{Inputs: []string{""}}), "/prebuild/inputs/0"},
+			"an input that excludes":      {prebuild(penstock.Prebuild{Inputs: []string{"!a"}}), "/prebuild/inputs/0"},
+			"an update that is empty":     {prebuild(penstock.Prebuild{UpdateCommands: []string{" "}}), "/prebuild/update_commands/0"},
+			"a secret that is a variable": {prebuild(penstock.Prebuild{Secrets: []string{"$TOKEN"}}), "/prebuild/secrets/0"},
+			"too many inputs": {
+				prebuild(penstock.Prebuild{Inputs: strings.Split(strings.Repeat("x ", 51)+"x", " ")}), "/prebuild/inputs",
 			},
 		} {
 			_, err := w.Catalog.CreateEnvironment(w.T.Context(), w.Admin, test.config)

@@ -24,7 +24,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/execution/agent"
 	"github.com/penstock-dev/penstock/internal/execution/harness"
-	"github.com/penstock-dev/penstock/internal/wall/sandbox"
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 func main() { os.Exit(runCLI(os.Args[1:])) }
@@ -93,10 +93,8 @@ Exit codes:
 func runCLI(args []string) int {
 	std := &stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr}
 	switch { // hidden commands, which only a sandbox starts
-	case len(args) == 1 && args[0] == "supervise":
-		return sandbox.Supervise()
-	case len(args) > 0 && args[0] == "enter":
-		return sandbox.Enter(args[1:])
+	case len(args) == 1 && args[0] == "supervise", len(args) > 0 && args[0] == "enter":
+		return inside.Main(args)
 	case len(args) > 0 && args[0] == harness.FrontCommand:
 		return agent.Front(args[1:], os.Environ())
 	case len(args) == 1 && args[0] == harness.CheckCommand:

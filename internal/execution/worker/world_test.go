@@ -28,6 +28,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 	"github.com/penstock-dev/penstock/internal/wall/sandbox"
 )
 
@@ -39,9 +40,9 @@ func TestMain(m *testing.M) {
 	}
 	switch os.Args[1] {
 	case "supervise":
-		syscall.Exit(sandbox.Supervise()) // not os.Exit: the race detector's takes a second
+		syscall.Exit(inside.Main(os.Args[1:])) // not os.Exit: the race detector's takes a second
 	case "enter":
-		syscall.Exit(sandbox.Enter(os.Args[2:]))
+		syscall.Exit(inside.Main(os.Args[1:]))
 	case "agent":
 		_ = os.MkdirAll(os.Getenv("STATE"), 0o700)
 		_ = os.WriteFile(filepath.Join(os.Getenv("STATE"), "environment"), []byte(strings.Join(os.Environ(), "\n")), 0o600)

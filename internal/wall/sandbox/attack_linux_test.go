@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 func dialOut(network, address string) error {
@@ -106,7 +107,7 @@ func onRelay(f func(pid int) error) error {
 	stats, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range stats {
 		content, err := os.ReadFile(file)
-		if err == nil && strings.HasPrefix(string(content), "penstock\x00enter\x00"+relayArg+"\x00") {
+		if err == nil && strings.HasPrefix(string(content), "penstock\x00enter\x00"+inside.RelayArg+"\x00") {
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 			return errors.Join(err, f(pid))
 		}
@@ -380,7 +381,7 @@ func leaveProcessesIn(t *testing.T, s Sandbox) {
 	if !ok {
 		t.Fatal("another kind of sandbox")
 	}
-	pids := descendants(tree.pid())
+	pids := inside.Descendants(tree.pid())
 	if len(pids) < 4 { // the shell, the relay, two sleeps; with bubblewrap, bwrap and its init
 		t.Fatalf("got the processes %v", pids)
 	}

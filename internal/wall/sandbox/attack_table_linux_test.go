@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // prey is the target of the attacks. The secret is reversed, so that the attackers' processes do
@@ -256,12 +258,12 @@ var attacks = map[string][]attackOn{
 		},
 		{
 			"replacing the relay's socket", ownFiles,
-			func(prey) error { return os.Remove(insideRelay) },
+			func(prey) error { return os.Remove(inside.RelaySocket) },
 			[]error{unix.EROFS, unix.EBUSY},
 		},
 		{
 			"the mode of the relay's socket", ownFiles,
-			func(prey) error { return os.Chmod(insideRelay, 0o777) },
+			func(prey) error { return os.Chmod(inside.RelaySocket, 0o777) },
 			[]error{unix.EROFS},
 		},
 		{

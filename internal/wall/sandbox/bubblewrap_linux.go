@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // Paths in a sandbox that isolates. They are the same in every sandbox, because agents file
@@ -205,18 +207,18 @@ const environmentFile = 3
 // which every user of the machine can see. The environment and the standard streams bypass
 // bwrap and go to Enter: bwrap remains the first process of the sandbox, and all others there
 // can read its memory and take its descriptors.
-func (b *bubblewrap) order(spec Spec, filter []byte, user int) (order, *profile) {
+func (b *bubblewrap) order(spec Spec, filter []byte, user int) (inside.Order, *profile) {
 	env := strings.Join(environment(b.path, insideUser, b.Layout(spec), spec.Env), "\x00")
 	files := [][]byte{nil, []byte(passwd), []byte(group), environmentFile: []byte(env)}
 	add := func(content []byte) string {
 		files = append(files, content)
-		return strconv.Itoa(firstFD + len(files) - 1)
+		return strconv.Itoa(inside.FirstFD + len(files) - 1)
 	}
-	fd := func(i int) string { return strconv.Itoa(firstFD + i) }
+	fd := func(i int) string { return strconv.Itoa(inside.FirstFD + i) }
 	p := b.profile(spec, user != 0)
 	data := func(fd, at string) {
 		p.add("--ro-bind-data", fd, at)
-		p.on = append(p.on, point{Path: at[1:]})
+		p.on = append(p.on, inside.Point{Path: at[1:]})
 		p.expect(at, expectedMount{})
 	}
 	data(fd(1), "/etc/passwd")
@@ -225,7 +227,7 @@ func (b *bubblewrap) order(spec Spec, filter []byte, user int) (order, *profile)
 		data(add([]byte(resolvConf)), "/etc/resolv.conf")
 		data(add([]byte(hosts)), "/etc/hosts")
 	}
-	var image *overlay
+	var image *inside.Overlay
 	if spec.Image != nil {
 		image = p.overlay(spec.Image)
 	} else {
@@ -235,7 +237,7 @@ func (b *bubblewrap) order(spec Spec, filter []byte, user int) (order, *profile)
 		p.add("--seccomp", add(filter))
 	}
 	n := len(files)
-	enter := []string{insideExe, "enter", fd(environmentFile), fd(n), fd(n + 1), noFD, noFD}
+	enter := []string{insideExe, "enter", fd(environmentFile), fd(n), fd(n + 1), inside.NoFD, inside.NoFD}
 	n += 2
 	if spec.Relay != "" {
 		enter[5] = fd(n)
@@ -244,7 +246,7 @@ func (b *bubblewrap) order(spec Spec, filter []byte, user int) (order, *profile)
 	p.add("--block-fd", fd(n))
 	files[0] = []byte(strings.Join(p.args, "\x00") + "\x00")
 	argv := append([]string{b.bwrap, "--args", fd(0), "--"}, enter...)
-	return order{
+	return inside.Order{
 		Argv:      append(argv, spec.Argv...),
 		Env:       []string{},
 		Dir:       "/",
@@ -283,7 +285,7 @@ func (b *bubblewrap) profile(spec Spec, ownUser bool) *profile {
 	}
 	if spec.Image != nil {
 		p.layers, p.changes = p.lend(filepath.Dir(spec.Image.Layers[0]), false), p.lend(spec.Image.Dir, true)
-		p.add("--bind", filepath.Join(p.changes, imageRoot), "/")
+		p.add("--bind", filepath.Join(p.changes, inside.ImageRoot), "/")
 		p.expect("/", expectedMount{writable: true})
 		files = slices.DeleteFunc(files, func(name string) bool { return !slices.Contains(etcNames, name) })
 	} else {
@@ -297,7 +299,7 @@ func (b *bubblewrap) profile(spec Spec, ownUser bool) *profile {
 	}
 	p.proc()
 	p.add("--dev", "/dev")
-	for _, device := range devices {
+	for _, device := range inside.Devices {
 		p.expect(device, expectedMount{writable: true, optional: true})
 	}
 	p.expect("/dev/pts", expectedMount{writable: true, optional: true})
@@ -320,7 +322,7 @@ func (b *bubblewrap) profile(spec Spec, ownUser bool) *profile {
 	}
 	p.share(b.exe, insideExe, false)
 	if spec.Relay != "" {
-		p.share(spec.Relay, insideRelay, false)
+		p.share(spec.Relay, inside.RelaySocket, false)
 	}
 	p.add("--chdir", path.Join(insideDir, filepath.ToSlash(spec.Cwd)), "--setenv", "GOMAXPROCS", "1") // for Enter alone
 	return p

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // serverGroup is the group to which we move ourselves if necessary: in cgroup v2, a group can limit
@@ -24,10 +26,6 @@ const serverGroup = "penstock-server"
 // groupPrefix is the start of the name of a tree's group. Our PID, our start time and two numbers
 // follow, which distinguish groups in use from the groups of a killed worker.
 const groupPrefix = "penstock-tree-"
-
-// overhead is added to Limits.Processes for the sandbox program, and for the supervisor until it
-// leaves the group.
-const overhead = 16
 
 // limiters counts the limiters of this process, for unique names.
 var limiters atomic.Int64
@@ -51,8 +49,8 @@ type controller struct {
 // groups.
 func newLimiter() *limiter {
 	l := &limiter{controllers: map[string]controller{}, reason: "no control group for it"}
-	self, _ := readStat(os.Getpid())
-	l.owner = fmt.Sprintf("%d-%d-%d", os.Getpid(), self.start, limiters.Add(1))
+	self, _ := inside.ReadStat(os.Getpid())
+	l.owner = fmt.Sprintf("%d-%d-%d", os.Getpid(), self.Start, limiters.Add(1))
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return l
@@ -162,12 +160,12 @@ func enable(dir string) (names []string, moved bool, err error) {
 		return nil, false, fmt.Errorf("%s has no controllers", dir)
 	}
 	control := filepath.Join(dir, "cgroup.subtree_control")
-	err = write(control, strings.Join(orders, " "))
+	err = inside.Write(control, strings.Join(orders, " "))
 	if errors.Is(err, syscall.EBUSY) {
 		server := filepath.Join(dir, serverGroup)
 		if err = os.Mkdir(server, 0o700); err == nil || errors.Is(err, os.ErrExist) {
-			moved = write(filepath.Join(server, "cgroup.procs"), strconv.Itoa(os.Getpid())) == nil
-			err = write(control, strings.Join(orders, " "))
+			moved = inside.Write(filepath.Join(server, "cgroup.procs"), strconv.Itoa(os.Getpid())) == nil
+			err = inside.Write(control, strings.Join(orders, " "))
 		}
 	}
 	if errors.Is(err, syscall.EBUSY) {
@@ -252,14 +250,14 @@ func (g *cgroup) join(dir, home string, pid int) error {
 		return err
 	}
 	g.dirs, g.homes = append(g.dirs, dir), append(g.homes, home)
-	return write(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid))
+	return inside.Write(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid))
 }
 
 // release removes pid from the group. Otherwise the kernel could kill the supervisor for memory,
 // and nothing would end the rest of the tree.
 func (g *cgroup) release(pid int) {
 	for _, home := range g.homes {
-		_ = write(filepath.Join(home, "cgroup.procs"), strconv.Itoa(pid))
+		_ = inside.Write(filepath.Join(home, "cgroup.procs"), strconv.Itoa(pid))
 	}
 }
 
@@ -281,7 +279,7 @@ func settings(l Limits) []setting {
 		})
 	}
 	if l.Processes > 0 {
-		n := strconv.Itoa(l.Processes + overhead)
+		n := strconv.Itoa(l.Processes + inside.Overhead)
 		file := [][2]string{{"pids.max", n}}
 		all = append(all, setting{"pids", fmt.Sprintf("%d processes", l.Processes), file, file})
 	}
@@ -304,7 +302,7 @@ func (s setting) apply(v2 bool, dir string) error {
 	}
 	for i, v := range values {
 		// Without swap accounting, this file does not exist.
-		if err := write(filepath.Join(dir, v[0]), v[1]); err != nil && i == 0 {
+		if err := inside.Write(filepath.Join(dir, v[0]), v[1]); err != nil && i == 0 {
 			return err
 		}
 	}
@@ -370,18 +368,8 @@ func sweep(parent string) {
 		var pid int
 		var start uint64
 		_, err := fmt.Sscanf(filepath.Base(dir), groupPrefix+"%d-%d-", &pid, &start)
-		if stat, alive := readStat(pid); err == nil && (!alive || stat.start != start) {
+		if stat, alive := inside.ReadStat(pid); err == nil && (!alive || stat.Start != start) {
 			removeGroup(dir)
 		}
 	}
-}
-
-// write writes to an existing file of the kernel.
-func write(path, value string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(value)
-	return errors.Join(err, f.Close())
 }

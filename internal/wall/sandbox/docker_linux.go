@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock/internal/wall/image"
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // dockerKind is the kind Docker. The first process of a container is a supervisor, as it runs for
@@ -60,8 +61,8 @@ const (
 
 // processName identifies this process among those that ever used its folder.
 var processName = sync.OnceValue(func() string {
-	self, _ := readStat(os.Getpid())
-	return fmt.Sprintf("%d-%d", os.Getpid(), self.start)
+	self, _ := inside.ReadStat(os.Getpid())
+	return fmt.Sprintf("%d-%d", os.Getpid(), self.Start)
 })
 
 // ready asks the daemon what it can do, and removes containers that were left: once the containers
@@ -149,14 +150,14 @@ func (d *dockerKind) Start(ctx context.Context, spec Spec) (Running, error) {
 }
 
 // order is the start of the program by the supervisor in the container.
-func (d *dockerKind) order(spec Spec, filter []byte) order {
+func (d *dockerKind) order(spec Spec, filter []byte) inside.Order {
 	env := strings.Join(environment(d.path, insideUser, d.Layout(spec), spec.Env), "\x00")
-	fd := func(i int) string { return strconv.Itoa(firstFD + i) }
-	enter := []string{insideExe, "enter", fd(0), fd(2), fd(3), noFD, fd(1)}
+	fd := func(i int) string { return strconv.Itoa(inside.FirstFD + i) }
+	enter := []string{insideExe, "enter", fd(0), fd(2), fd(3), inside.NoFD, fd(1)}
 	if spec.Relay != "" {
 		enter[5] = fd(4)
 	}
-	return order{
+	return inside.Order{
 		Argv:  append(enter, spec.Argv...),
 		Env:   []string{"GOMAXPROCS=1"},
 		Dir:   path.Join(insideDir, filepath.ToSlash(spec.Cwd)),
@@ -189,7 +190,7 @@ func (d *dockerKind) imageName(spec Spec) (string, error) {
 type held struct {
 	*image.RunningContainer
 	kind    *dockerKind
-	started uint64   // the start of its first process; see readStat
+	started uint64   // the start of its first process; see inside.ReadStat
 	groups  []string // its control groups of memory, to ask about kills
 	memory  bool     // the daemon limits memory
 	says    string
@@ -265,7 +266,7 @@ func (h *held) endWith(t *tree) {
 func (h *held) awaitEnd() {
 	deadline := time.Now().Add(removeTime)
 	for time.Now().Before(deadline) {
-		if now, exists := readStat(h.PID); !exists || now.start != h.started || now.zombie {
+		if now, exists := inside.ReadStat(h.PID); !exists || now.Start != h.started || now.Zombie {
 			return
 		}
 		<-time.After(time.Millisecond)
@@ -296,7 +297,7 @@ func dockerLimits(l Limits, can image.DaemonInfo) (enforced Limits, says string)
 			measured = append(measured, s.says)
 			continue
 		case s.controller == "pids" && can.Processes:
-			enforced.Processes = l.Processes + overhead
+			enforced.Processes = l.Processes + inside.Overhead
 		case s.controller == "cpu" && can.CPUs:
 			enforced.CPUs = l.CPUs
 		default:

@@ -14,11 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock-dev/penstock/internal/wall/image"
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
-
-// insideLaunch is the path of the socket from which the supervisor in a container gets its
-// descriptors.
-const insideLaunch = "/opt/penstock/launch.sock"
 
 // launching is a container before its start.
 type launching struct {
@@ -61,7 +58,7 @@ func (d *dockerKind) container(ctx context.Context, spec Spec, can image.DaemonI
 	}
 	c.spec = image.Container{
 		Image: imageName, Runtime: d.runtime, User: fmt.Sprintf("%d:%d", uid, gid),
-		Argv:   []string{insideExe, "enter", joinArg},
+		Argv:   []string{insideExe, "enter", inside.JoinArg},
 		Env:    []string{"GOMAXPROCS=1"},
 		Labels: map[string]string{folderLabel: d.dir, processLabel: processName()},
 		Masked: masked, ReadOnly: under("/proc", procReadOnly),
@@ -142,9 +139,9 @@ func (c *launching) show(spec Spec) {
 		small("hosts")
 	}
 	share(c.kind.exe, insideExe, false)
-	share(filepath.Join(c.dir, "launch"), insideLaunch, false)
+	share(filepath.Join(c.dir, "launch"), inside.LaunchSocket, false)
 	if spec.Relay != "" {
-		share(spec.Relay, insideRelay, false)
+		share(spec.Relay, inside.RelaySocket, false)
 	}
 	share(spec.Home, insideHome, true)
 	share(spec.Dir, insideDir, true)
@@ -191,8 +188,8 @@ func (c *launching) start(ctx context.Context, s *streams, _ Spec) (keeper, erro
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	h := &held{RunningContainer: started, kind: c.kind, memory: c.limits.Memory > 0, says: c.says}
-	stat, _ := readStat(started.PID)
-	h.started = stat.start
+	stat, _ := inside.ReadStat(started.PID)
+	h.started = stat.Start
 	if h.memory {
 		h.groups = memoryGroups(started.PID)
 	}

@@ -1,42 +1,17 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
-
-// The folders in Image.Dir.
-const (
-	imageUpper = "upper" // what the tree changes
-	imageWork  = "work"  // of the kernel
-	imageRoot  = "root"  // where the file system is mounted
-)
-
-// overlay is how the file system of an image is mounted.
-type overlay struct {
-	Layers []string `json:"layers"` // the top one first
-	Dir    string   `json:"dir"`    // see Image
-	Points []point  `json:"points"` // what bwrap mounts something on
-}
-
-// point is a path of the image on which something is mounted.
-type point struct {
-	Path string `json:"path"` // without the leading slash
-	Dir  bool   `json:"dir"`
-}
 
 func (i *Image) check() error {
 	if i == nil {
@@ -59,7 +34,7 @@ func (i *Image) check() error {
 
 // create makes the folders of an execution's image.
 func (i *Image) create() error {
-	for _, name := range []string{imageUpper, imageWork, imageRoot} {
+	for _, name := range []string{inside.ImageUpper, inside.ImageWork, inside.ImageRoot} {
 		err := os.Mkdir(filepath.Join(i.Dir, name), 0o755) //nolint:gosec // it becomes the root of the tree
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("sandbox: %w", err)
@@ -70,165 +45,21 @@ func (i *Image) create() error {
 
 // Changes is the folder below Dir with the changes of the tree, as an overlay file system keeps them. It
 // exists from the first tree on.
-func (i *Image) Changes() string { return filepath.Join(i.Dir, imageUpper) }
-
-// outer is what the namespaces around bwrap have.
-type outer struct {
-	Overlay *overlay       `json:"overlay"` // nil: none
-	Bounds  map[string]int `json:"bounds"`  // see order
-}
-
-// forkMounting starts the program of o with the overlay mounted and the bounds set, in new namespaces.
-// In between, it runs this program as "enter mount". The program gets two more descriptors: these
-// settings and the program.
-func (o order) forkMounting(program string, fds []uintptr) (pid int, err error) {
-	text, err := json.Marshal(outer{o.Overlay, o.Bounds})
-	if err != nil {
-		return 0, err
-	}
-	settings, err := memoryFile(text)
-	if err != nil {
-		return 0, err
-	}
-	defer unix.Close(int(settings))
-	executable, err := os.Open(program)
-	if err != nil {
-		return 0, err
-	}
-	defer executable.Close()
-	fds = append(slices.Clone(fds), settings, executable.Fd())
-	ids := func(id int) []syscall.SysProcIDMap { return []syscall.SysProcIDMap{{HostID: id, Size: 1}} }
-	argv := []string{"penstock", "enter", mountArg, strconv.Itoa(len(fds) - 2), strconv.Itoa(len(fds) - 1)}
-	return syscall.ForkExec("/proc/self/exe", append(argv, o.Argv...), &syscall.ProcAttr{
-		Dir:   o.Dir,
-		Env:   append(slices.Clone(o.Env), "GOMAXPROCS=1"),
-		Files: fds,
-		Sys: &syscall.SysProcAttr{
-			Setpgid: true, Pdeathsig: syscall.SIGKILL,
-			Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
-			UidMappings: ids(os.Geteuid()), GidMappings: ids(os.Getegid()),
-		},
-	})
-}
-
-// mountArg makes Enter set up the namespaces around bwrap.
-const mountArg = "mount"
-
-// enterMount sets up what the first descriptor describes and becomes the program of the second one.
-// It returns only if that fails.
-func enterMount(args []string) error {
-	if len(args) < 3 {
-		return errors.New("penstock enter is started by a sandbox, never by hand")
-	}
-	runtime.LockOSThread()
-	settings, err1 := strconv.Atoi(args[0])
-	program, err2 := strconv.Atoi(args[1])
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	file := os.NewFile(uintptr(settings), "settings")
-	var o outer
-	err := json.NewDecoder(io.LimitReader(file, 1<<20)).Decode(&o)
-	_ = file.Close()
-	if err != nil {
-		return fmt.Errorf("read the settings: %w", err)
-	}
-	for name, n := range o.Bounds { // the kernel may not know one, and /proc/sys may be read-only
-		_ = write(filepath.Join("/proc/sys/user", name), strconv.Itoa(n))
-	}
-	if o.Overlay != nil {
-		if err := o.Overlay.mount(); err != nil {
-			return err
-		}
-	}
-	unix.CloseOnExec(program)
-	return syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", program), args[2:], []string{})
-}
-
-func (o overlay) mount() error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("make the mounts private: %w", err)
-	}
-	// The options of a mount fit into a page, so the layers are named relative to their folder.
-	if err := os.Chdir(filepath.Dir(o.Layers[0])); err != nil {
-		return err
-	}
-	var lower []string
-	for _, layer := range o.Layers {
-		lower = append(lower, filepath.Base(layer))
-	}
-	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,userxattr", strings.Join(lower, ":"),
-		filepath.Join(o.Dir, imageUpper), filepath.Join(o.Dir, imageWork))
-	if len(options) >= os.Getpagesize() {
-		return fmt.Errorf("the image has %d layers, which are too many for one mount", len(o.Layers))
-	}
-	at := filepath.Join(o.Dir, imageRoot)
-	if err := unix.Mount("overlay", at, "overlay", unix.MS_NODEV|unix.MS_NOSUID, options); err != nil {
-		return fmt.Errorf("mount the layers of the image (overlayfs in a user namespace, Linux 5.11): %w", err)
-	}
-	// The kernel makes a folder there that its owner cannot remove.
-	if err := os.Chmod(filepath.Join(o.Dir, imageWork, "work"), 0o700); err != nil { //nolint:gosec // a folder
-		return err
-	}
-	if err := os.Chdir("/"); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(at)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	for _, p := range o.Points {
-		if err := p.prepare(root); err != nil {
-			return fmt.Errorf("make /%s in the image: %w", p.Path, err)
-		}
-	}
-	return nil
-}
-
-// prepare makes a real folder or file of each component. bwrap follows links when it makes them
-// itself, and a link of an image could lead it to the host.
-func (p point) prepare(root *os.Root) error {
-	parts := strings.Split(p.Path, "/")
-	for i := range parts {
-		name := path.Join(parts[:i+1]...)
-		info, err := root.Lstat(name)
-		last := i == len(parts)-1
-		fits := err == nil && (info.IsDir() && (!last || p.Dir) || last && !p.Dir && info.Mode().IsRegular())
-		switch {
-		case fits:
-			continue
-		case err == nil:
-			err = root.RemoveAll(name)
-		case errors.Is(err, fs.ErrNotExist):
-			err = nil
-		}
-		if err != nil {
-			return err
-		}
-		if last && !p.Dir {
-			err = root.WriteFile(name, nil, 0o644)
-		} else {
-			err = root.Mkdir(name, 0o755)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (i *Image) Changes() string { return filepath.Join(i.Dir, inside.ImageUpper) }
 
 // fresh are the folders on which a sandbox mounts new file systems.
 var fresh = []string{"/proc", "/dev", "/tmp", "/run"}
 
 // points returns where bwrap mounts something on the image itself. It makes the others on file
 // systems of the sandbox.
-func (p *profile) points() (out []point) {
+func (p *profile) points() (out []inside.Point) {
 	for _, at := range fresh {
-		out = append(out, point{at[1:], true})
+		out = append(out, inside.Point{Path: at[1:], Dir: true})
 	}
 	for _, on := range p.on {
-		covered := slices.ContainsFunc(out, func(o point) bool { return o.Dir && strings.HasPrefix(on.Path, o.Path+"/") })
+		covered := slices.ContainsFunc(out, func(o inside.Point) bool {
+			return o.Dir && strings.HasPrefix(on.Path, o.Path+"/")
+		})
 		if !covered {
 			out = append(out, on)
 		}
@@ -237,8 +68,8 @@ func (p *profile) points() (out []point) {
 }
 
 // overlay is how the file system of an image is mounted for the user of the tree.
-func (p *profile) overlay(i *Image) *overlay {
-	o := &overlay{Dir: p.changes, Points: p.points()}
+func (p *profile) overlay(i *Image) *inside.Overlay {
+	o := &inside.Overlay{Dir: p.changes, Points: p.points()}
 	for _, layer := range i.Layers {
 		o.Layers = append(o.Layers, filepath.Join(p.layers, filepath.Base(layer)))
 	}
@@ -249,6 +80,6 @@ func (p *profile) overlay(i *Image) *overlay {
 func (p *profile) mountOn(source, at string) {
 	info, err := os.Stat(source)
 	if err == nil {
-		p.on = append(p.on, point{strings.TrimPrefix(path.Clean(at), "/"), info.IsDir()})
+		p.on = append(p.on, inside.Point{Path: strings.TrimPrefix(path.Clean(at), "/"), Dir: info.IsDir()})
 	}
 }

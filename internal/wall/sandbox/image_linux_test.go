@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/wall/image"
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // pulled returns an image of layers, on top of one with a shell.
@@ -126,7 +127,7 @@ func TestAnImageThatCannotBeMounted(t *testing.T) {
 	noSuch := spec(t, "")
 	noSuch.Argv = []string{"/usr/bin/no-such-program"}
 	noSuch.Image = pulled(t)
-	if result, err := Run(t.Context(), s, noSuch); err != nil || result.Code != codeCannotExecute {
+	if result, err := Run(t.Context(), s, noSuch); err != nil || result.Code != inside.CodeCannotExecute {
 		t.Errorf("a program that the image lacks: %v, %v", result, err)
 	}
 }

@@ -3,6 +3,8 @@ package sandbox
 import (
 	"os"
 	"testing"
+
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // The threads exist before the program can use up the limit of processes.
@@ -15,8 +17,8 @@ func TestKeptThreadsExist(t *testing.T) {
 		}
 		return len(tasks)
 	}
-	want := threads() + spareThreads
-	keepThreads(want)
+	want := threads() + inside.SpareThreads
+	inside.KeepThreads(want)
 	if got := threads(); got < want {
 		t.Errorf("got %d threads, want at least %d", got, want)
 	}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // hostile starts processes marked with $1 that ignore all signals they can, in separate sessions,
@@ -219,7 +220,7 @@ func TestTreeIsStoppedWhileItsServerIs(t *testing.T) {
 // stopped counts the processes that have got a SIGSTOP.
 func stopped(pids []int) (n int) {
 	for _, pid := range pids {
-		if stat, exists := readStat(pid); exists && stat.stopped {
+		if stat, exists := inside.ReadStat(pid); exists && stat.Stopped {
 			n++
 		}
 	}

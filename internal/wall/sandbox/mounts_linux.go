@@ -8,15 +8,17 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // profile collects the arguments of bwrap and the mounts that they should lead to.
 type profile struct {
 	args   []string
 	mounts map[string]expectedMount // by their path in the sandbox
-	on     []point                  // what an image needs for them
+	on     []inside.Point           // what an image needs for them
 	lends  bool                     // the tree has a user of its own
-	lent   []lent
+	lent   []inside.Lent
 	// Of an image: the folder with its layers, and the folder with the changes, as the tree's user sees them.
 	layers, changes string
 }
@@ -65,8 +67,8 @@ func (p *profile) lend(source string, writable bool) string {
 	if !p.lends {
 		return source
 	}
-	p.lent = append(p.lent, lent{source, writable})
-	return lentAt(len(p.lent) - 1)
+	p.lent = append(p.lent, inside.Lent{Source: source, Writable: writable})
+	return inside.LentAt(len(p.lent) - 1)
 }
 
 // seal makes the file system at a path read-only.

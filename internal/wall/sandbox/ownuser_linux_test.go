@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // hoarded is what a tree has got of what the kernel counts for each user.
@@ -168,7 +169,7 @@ func TestFilesOfATreeWithItsOwnUserBelongToTheWorker(t *testing.T) {
 	if !ok {
 		t.Fatal("another kind of sandbox")
 	}
-	for _, pid := range append(descendants(tree.pid()), tree.pid()) {
+	for _, pid := range append(inside.Descendants(tree.pid()), tree.pid()) {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil { // it has ended
 			continue

@@ -7,6 +7,8 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // process is the kind Process.
@@ -43,7 +45,7 @@ func (p *process) Start(ctx context.Context, spec Spec) (Running, error) {
 	if spec.Image != nil {
 		return nil, errors.New("sandbox: the kind process cannot use a container image")
 	}
-	tree, err := p.launch(ctx, order{
+	tree, err := p.launch(ctx, inside.Order{
 		Argv: spec.Argv,
 		Env:  environment(p.path, p.user, p.Layout(spec), spec.Env),
 		Dir:  filepath.Join(spec.Dir, spec.Cwd),

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // proofTimeout bounds the wait for Enter, which may have to wait for a processor.
@@ -64,7 +66,7 @@ func (t *tree) prove(ctx context.Context, want intention) error {
 		return fmt.Errorf("sandbox: listen for the proof: %w", err)
 	}
 	defer closeBirds()
-	message, err := json.Marshal(challenge{Canaries: birds, UserNamespaces: want.userNamespaces})
+	message, err := json.Marshal(inside.Challenge{Canaries: birds, UserNamespaces: want.userNamespaces})
 	if err == nil {
 		_, err = t.proving.Write(message)
 	}
@@ -121,7 +123,7 @@ func canaries(ctx context.Context) (addresses [][2]string, closeAll func(), err 
 }
 
 // receiveFindings waits for the report of Enter. The process ID comes from the kernel.
-func receiveFindings(socket *os.File) (pid int, f findings, err error) {
+func receiveFindings(socket *os.File) (pid int, f inside.Findings, err error) {
 	if err := socket.SetReadDeadline(time.Now().Add(proofTimeout)); err != nil {
 		return 0, f, fmt.Errorf("sandbox: set the time limit of the proof: %w", err)
 	}
@@ -129,7 +131,7 @@ func receiveFindings(socket *os.File) (pid int, f findings, err error) {
 	if err != nil {
 		return 0, f, err
 	}
-	text, control := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
+	text, control := make([]byte, inside.MaxMessage), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
 	var n, controls int
 	var failed error
 	err = raw.Read(func(fd uintptr) bool {

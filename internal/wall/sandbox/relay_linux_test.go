@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // relayTo serves a relay to a unix socket, and returns its address and the socket's listener.
@@ -25,7 +27,7 @@ func relayTo(t *testing.T) (string, *net.UnixListener) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = in.Close() })
-	go serveRelay(in, sp.Relay)
+	go inside.ServeRelay(in, sp.Relay)
 	return in.Addr().String(), listener
 }
 

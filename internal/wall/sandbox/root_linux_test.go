@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // The processes of a worker that runs as root own the host's files, whatever user they appear to
@@ -26,7 +28,7 @@ func TestBubblewrapOfRootIsACopy(t *testing.T) {
 		`readlink /proc/1/exe; for exe in /proc/[0-9]*/exe; do touch -d @1 $exe; chown 1000:1000 $exe; chmod 0 $exe; `+
 			`done; true`)
 	for range 2 {
-		tree, err := s.launch(t.Context(), order{Argv: argv, Env: []string{}, Dir: "/", Root: true}, sp)
+		tree, err := s.launch(t.Context(), inside.Order{Argv: argv, Env: []string{}, Dir: "/", Root: true}, sp)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +76,7 @@ func TestRunOfRootDoesNotChangeTheHostsFiles(t *testing.T) {
 			chmod 666 $file 2>/dev/null && echo "mode of $file"
 		done
 		cat; head -c 1 /dev/zero | wc -c; echo x > /dev/null && [ -r /dev/urandom ] && echo devices`)
-	shared := "/proc/1/fd/0 /proc/1/fd/1 " + strings.Join(devices, " ")
+	shared := "/proc/1/fd/0 /proc/1/fd/1 " + strings.Join(inside.Devices, " ")
 	if err := exec.Command("unshare", "--mount", "true").Run(); err != nil {
 		t.Log("this root may not mount, so that the devices are not looked at:", err)
 		shared = ""

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // seal makes sp sealed, and returns the listener of its relay.
@@ -117,7 +119,7 @@ func without(args []string, option string, values int) []string {
 
 // leak is a bwrap that applies the leak of its name to its arguments.
 func leak() int {
-	bwrap, err := lookPath("bwrap", "/", []string{"PATH=" + defaultPath})
+	bwrap, err := inside.LookPath("bwrap", "/", []string{"PATH=" + defaultPath})
 	if err == nil && slices.Contains(os.Args, "--args") {
 		err = changeArgs(leaks[filepath.Base(os.Args[0])].change)
 	}
@@ -129,7 +131,7 @@ func leak() int {
 }
 
 func changeArgs(change func([]string) []string) error {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/self/fd/%d", firstFD))
+	content, err := os.ReadFile(fmt.Sprintf("/proc/self/fd/%d", inside.FirstFD))
 	if err != nil {
 		return err
 	}
@@ -144,7 +146,7 @@ func changeArgs(change func([]string) []string) error {
 	if _, err := unix.Seek(fd, 0, 0); err != nil {
 		return err
 	}
-	return unix.Dup3(fd, firstFD, 0)
+	return unix.Dup3(fd, inside.FirstFD, 0)
 }
 
 func TestAProofNamesWhatIsOpenAndTheProgramNeverRuns(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // The test binary has more roles besides running the tests.
@@ -34,12 +35,12 @@ func TestMain(m *testing.M) {
 		makeCalls()
 		syscall.Exit(0)
 	case len(os.Args) > 1 && os.Args[1] == "supervise":
-		syscall.Exit(Supervise()) // not os.Exit, which waits for a second under the race detector
+		syscall.Exit(inside.Main(os.Args[1:])) // not os.Exit, which waits for a second under the race detector
 	case len(os.Args) > 1 && os.Args[1] == "enter":
-		if slices.Contains(os.Args, joinArg) {
+		if slices.Contains(os.Args, inside.JoinArg) {
 			pollAlways()
 		}
-		syscall.Exit(Enter(os.Args[2:]))
+		syscall.Exit(inside.Main(os.Args[1:]))
 	case len(os.Args) > 1 && os.Args[1] == "spy":
 		spy(os.Getenv("SECRET"))
 		syscall.Exit(0)

@@ -3,6 +3,8 @@ package sandbox
 import (
 	"os"
 	"testing"
+
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // Common toolchains must work with the filter and without a network.
@@ -38,7 +40,7 @@ new (require("worker_threads").Worker)("console.log(\"works\")", {eval: true})'`
 	} {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
-			if _, err := lookPath(program, "/", []string{"PATH=" + path}); err != nil {
+			if _, err := inside.LookPath(program, "/", []string{"PATH=" + path}); err != nil {
 				t.Skip(err)
 			}
 			sp := spec(t, script)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // machine starts trees on this machine, each under its own supervisor.
@@ -88,7 +90,7 @@ func (l *local) wait() {
 }
 
 // launch starts a supervisor with order o. It returns when the program has started.
-func (m *machine) launch(ctx context.Context, o order, spec Spec) (*tree, error) {
+func (m *machine) launch(ctx context.Context, o inside.Order, spec Spec) (*tree, error) {
 	return m.begin(ctx, o, spec, m.superviseHere)
 }
 
@@ -98,7 +100,7 @@ func (m *machine) superviseHere(_ context.Context, s *streams, spec Spec) (keepe
 	supervisor := &exec.Cmd{
 		Path: m.exe, Args: []string{"penstock", "supervise"}, Dir: "/", Env: []string{"GOMAXPROCS=1"},
 		Stdin: s.theirs[0], Stdout: s.theirs[1], Stderr: s.theirs[2],
-		ExtraFiles: s.theirs[controlFD:],
+		ExtraFiles: s.theirs[inside.ControlFD:],
 		// In a new session, a terminal's Ctrl-C reaches us and not the tree.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
@@ -112,7 +114,7 @@ func (m *machine) superviseHere(_ context.Context, s *streams, spec Spec) (keepe
 // begin lets supervise start a supervisor, which gets their ends of the streams, and gives it order
 // o. It returns when the program has started.
 func (m *machine) begin(
-	ctx context.Context, o order, spec Spec, supervise func(context.Context, *streams, Spec) (keeper, error),
+	ctx context.Context, o inside.Order, spec Spec, supervise func(context.Context, *streams, Spec) (keeper, error),
 ) (*tree, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -131,7 +133,7 @@ func (m *machine) begin(
 
 	unbind := context.AfterFunc(ctx, t.end)
 	in := gob.NewDecoder(s.reports)
-	var first report
+	var first inside.Report
 	o.Silence = m.silence
 	err = gob.NewEncoder(s.control).Encode(o)
 	if err == nil {
@@ -160,7 +162,7 @@ func (m *machine) begin(
 
 // startError says why a tree has not started: by the last line that the sandbox program
 // printed, or else by the supervisor's report.
-func startError(r report, words string) error {
+func startError(r inside.Report, words string) error {
 	lines := strings.Split(strings.TrimSpace(words), "\n")
 	if last := lines[len(lines)-1]; last != "" {
 		return fmt.Errorf("sandbox: %s", last)
@@ -176,7 +178,7 @@ func (t *tree) await(in *gob.Decoder) {
 	watching, stop := context.WithCancel(context.Background())
 	var watch sync.WaitGroup
 	watch.Go(func() { t.watch(watching) })
-	var last report
+	var last inside.Report
 	_ = in.Decode(&last)
 	outOfMemory, lost := t.fate(last.Ended)
 	t.err = lost
@@ -212,7 +214,7 @@ func (t *tree) tick(silence time.Duration, left func() time.Duration) {
 			return
 		case <-clock.C:
 			// The pipe holds hours of ticks that a stopped supervisor does not read.
-			if _, err := t.control.Write([]byte{allowance(left(), silence)}); err != nil {
+			if _, err := t.control.Write([]byte{inside.Allowance(left(), silence)}); err != nil {
 				return
 			}
 		}
@@ -264,7 +266,7 @@ type streams struct {
 
 // openStreams opens all of them, and starts to copy the standard error if that has its own stream.
 func openStreams(spec Spec) (*streams, error) {
-	s := &streams{theirs: make([]*os.File, reportFD+1)}
+	s := &streams{theirs: make([]*os.File, inside.ReportFD+1)}
 	var err error
 	open := func(pair func() (a, b *os.File, err error)) (a, b *os.File) {
 		if err == nil {
@@ -284,8 +286,8 @@ func openStreams(spec Spec) (*streams, error) {
 	if w != nil {
 		s.stderr, s.theirs[2] = open(os.Pipe)
 	}
-	s.theirs[controlFD], s.control = open(os.Pipe)
-	s.reports, s.theirs[reportFD] = open(os.Pipe)
+	s.theirs[inside.ControlFD], s.control = open(os.Pipe)
+	s.reports, s.theirs[inside.ReportFD] = open(os.Pipe)
 	if spec.Relay != "" {
 		theirs, ours := open(proofPair)
 		s.theirs, s.proving = append(s.theirs, theirs), ours

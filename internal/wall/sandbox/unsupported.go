@@ -15,12 +15,6 @@ func New(Options) (Sandbox, error) { return nil, errLinux }
 // Probe fails as New does.
 func Probe(context.Context, Options) error { return errLinux }
 
-// Supervise fails: no sandbox of this system starts it.
-func Supervise() int { return 2 }
-
-// Enter fails: no sandbox of this system starts it.
-func Enter([]string) int { return 2 }
-
 // SeparatesSockets is false: sandboxes exist on Linux only.
 func SeparatesSockets() bool { return false }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // The pause between two measurements depends on their duration, so that they cost at most a
@@ -67,7 +69,7 @@ func (t *tree) lastCheck() {
 
 // gaugesOf returns the gauges for the limits of spec that group does not enforce.
 func (t *tree) gaugesOf(spec Spec) (all []gauge) {
-	processes := func() []int { return descendants(t.pid()) }
+	processes := func() []int { return inside.Descendants(t.pid()) }
 	enforced, _ := t.limits()
 	if limit := spec.Limits.Memory; limit > 0 && !enforced {
 		all = append(all, gauge{Memory, limit, 2 * time.Second, func(context.Context) int64 {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock-dev/penstock/internal/wall/image"
+	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
 // unlimited is a sandbox on a machine whose control groups cannot be used.
@@ -163,7 +164,7 @@ func TestSharedMemoryCountsOnce(t *testing.T) {
 		wait`)).(*tree)
 	var pids []int
 	eventually(t, 30*time.Second, "children", func() bool {
-		pids = descendants(r.pid())
+		pids = inside.Descendants(r.pid())
 		return len(pids) == 9 && sumMemory(pids, 0, inStatus) > limit
 	})
 	// While the shell still forks, a page may count for two processes.

@@ -1,4 +1,4 @@
-package sandbox
+package inside
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// devices are the host's devices that bwrap shows unchanged.
-var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
+// Devices are the host's devices that bwrap shows unchanged.
+var Devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 
 // guardDevices makes the devices read-only for this thread and everything that it starts, in a new
 // mount namespace. They work as before, but their mode, owner and times cannot change. If root may
@@ -23,7 +23,7 @@ func guardDevices() error {
 	if err != nil {
 		return fmt.Errorf("make a mount namespace: %w", err)
 	}
-	for _, device := range devices {
+	for _, device := range Devices {
 		err := unix.Mount(device, device, "", unix.MS_BIND, "")
 		if err == nil {
 			err = unix.Mount("", device, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NOEXEC, "")

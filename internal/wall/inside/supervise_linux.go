@@ -1,4 +1,4 @@
-package sandbox
+package inside
 
 import (
 	"context"
@@ -19,23 +19,23 @@ import (
 
 // The open descriptors of the supervisor, see also passedFD. It shares its standard streams with the tree.
 const (
-	controlFD = 3 // an order, then ticks; the tree is frozen when it is silent and killed when it ends
-	reportFD  = 4 // reports, from the supervisor to the worker
-	proofFD   = 5 // only with order.Proof: a socket between the worker and Enter
-	firstFD   = 3 // in the program: the first of order.Files
+	ControlFD = 3 // an order, then ticks; the tree is frozen when it is silent and killed when it ends
+	ReportFD  = 4 // reports, from the supervisor to the worker
+	ProofFD   = 5 // only with order.Proof: a socket between the worker and enter
+	FirstFD   = 3 // in the program: the first of order.Files
 )
 
-// order is what the worker sends to a supervisor, once.
-type order struct {
+// Order is what the worker sends to a supervisor, once.
+type Order struct {
 	Argv, Env []string
 	Dir       string
-	// Files are contents that the program can read from descriptors, from firstFD on. They
+	// Files are contents that the program can read from descriptors, from FirstFD on. They
 	// are in no file system and on no command line.
 	Files [][]byte
 	// Apart gives the program /dev/null as standard input and output. The tree's are the two
 	// descriptors after Files, for a program that it starts.
 	Apart bool
-	// Proof passes proofFD on as the next descriptor.
+	// Proof passes ProofFD on as the next descriptor.
 	Proof bool
 	// AwaitRead adds one more descriptor, a socket with one byte in it. report.Started is
 	// sent when the program has read that byte and closed the socket. A program that dies
@@ -47,20 +47,20 @@ type order struct {
 	// mount.
 	Root bool
 	// User, unless it is 0, is the user of the supervisor and the tree. Lent is what the worker lends
-	// to that user; see lentAt.
+	// to that user; see LentAt.
 	User int
-	Lent []lent
+	Lent []Lent
 	// Bounds are written to files of /proc/sys/user, if possible, for all that the program starts.
 	Bounds map[string]int
 	// Overlay, unless it is nil, is mounted before the program starts.
-	Overlay *overlay
+	Overlay *Overlay
 	// Silence is the longest time that the tree may run after a tick. See allowance.
 	Silence time.Duration
 }
 
-// report is a message of a supervisor to the worker: first Started or Failed, and at the
+// Report is a message of a supervisor to the worker: first Started or Failed, and at the
 // end, when no process of the tree exists, Ended.
-type report struct {
+type Report struct {
 	Started bool
 	PID     int
 	Failed  string
@@ -68,16 +68,16 @@ type report struct {
 	Code    int
 }
 
-// codeCannotExecute is the exit code of a shell for a program that does not exist.
-const codeCannotExecute = 127
+// CodeCannotExecute is the exit code of a shell for a program that does not exist.
+const CodeCannotExecute = 127
 
-// Supervise is the hidden command "supervise", which only this package starts. It runs one
+// supervise is the command "supervise". It runs one
 // program and adopts every orphan of its tree. It kills the whole tree when the program ends,
 // when the worker asks for it, and when the worker is gone. While the worker is stopped, the tree is
 // frozen. It returns the exit code for this process.
-func Supervise() int { return superviseUntil(nil, 0) }
+func supervise() int { return superviseUntil(nil, 0) }
 
-// superviseUntil is Supervise, which also ends when the file of alive ends, unless that is nil. passed is
+// superviseUntil is supervise, which also ends when the file of alive ends, unless that is nil. passed is
 // added to the numbers of its descriptors.
 func superviseUntil(alive *os.File, passed int) int {
 	// The parent-death signal below is sent when the thread that forked ends, and
@@ -86,9 +86,9 @@ func superviseUntil(alive *os.File, passed int) int {
 	runtime.LockOSThread()
 	// A read with a deadline needs a non-blocking pipe, and the runtime checks that when the
 	// file is created.
-	_ = unix.SetNonblock(passed+controlFD, true)
-	control := os.NewFile(uintptr(passed+controlFD), "control")
-	reports := os.NewFile(uintptr(passed+reportFD), "reports")
+	_ = unix.SetNonblock(passed+ControlFD, true)
+	control := os.NewFile(uintptr(passed+ControlFD), "control")
+	reports := os.NewFile(uintptr(passed+ReportFD), "reports")
 	if err := keepFromProgram(passed); err != nil {
 		fmt.Fprintln(os.Stderr, "penstock supervise is started by a sandbox, never by hand:", err)
 		return 2
@@ -98,9 +98,9 @@ func superviseUntil(alive *os.File, passed int) int {
 	defer end()
 
 	out := gob.NewEncoder(reports)
-	s, err := superviseTree(control, passed+proofFD)
+	s, err := superviseTree(control, passed+ProofFD)
 	if err != nil {
-		_ = out.Encode(report{Failed: err.Error()})
+		_ = out.Encode(Report{Failed: err.Error()})
 		return 1
 	}
 	released := make(chan struct{})
@@ -119,10 +119,10 @@ func superviseUntil(alive *os.File, passed int) int {
 	case err := <-s.started:
 		if err != nil {
 			s.end()
-			_ = out.Encode(report{Failed: err.Error()})
+			_ = out.Encode(Report{Failed: err.Error()})
 			return 1
 		}
-		_ = out.Encode(report{Started: true, PID: s.pid})
+		_ = out.Encode(Report{Started: true, PID: s.pid})
 	case <-over.Done():
 	}
 	select {
@@ -130,7 +130,7 @@ func superviseUntil(alive *os.File, passed int) int {
 	case <-over.Done():
 	}
 	s.end()
-	_ = out.Encode(report{Ended: true, Code: s.code})
+	_ = out.Encode(Report{Ended: true, Code: s.code})
 	<-released // the worker may still ask the kernel what the tree has done
 	return 0
 }
@@ -138,7 +138,7 @@ func superviseUntil(alive *os.File, passed int) int {
 // keepFromProgram closes all descriptors above the standard streams in the program: ours, and
 // those that the worker inherited.
 func keepFromProgram(passed int) error {
-	for _, fd := range []int{passed + controlFD, passed + reportFD} {
+	for _, fd := range []int{passed + ControlFD, passed + ReportFD} {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
 			return fmt.Errorf("descriptor %d: %w", fd, err)
 		}
@@ -171,7 +171,7 @@ type supervised struct {
 // superviseTree reads the order from control and starts its program. proof is the descriptor for
 // order.Proof.
 func superviseTree(control io.Reader, proof int) (*supervised, error) {
-	var o order
+	var o Order
 	if err := gob.NewDecoder(control).Decode(&o); err != nil {
 		return nil, fmt.Errorf("read order: %w", err)
 	}
@@ -206,7 +206,7 @@ func superviseTree(control io.Reader, proof int) (*supervised, error) {
 		started: make(chan error, 1),
 		exited:  make(chan struct{}),
 		empty:   make(chan struct{}),
-		code:    codeCannotExecute,
+		code:    CodeCannotExecute,
 	}
 	fds, ready, err := o.descriptors(proof)
 	if err != nil {
@@ -214,7 +214,7 @@ func superviseTree(control io.Reader, proof int) (*supervised, error) {
 	}
 	s.pid, err = o.fork(fds)
 	for _, fd := range fds {
-		if fd >= firstFD {
+		if fd >= FirstFD {
 			_ = unix.Close(int(fd))
 		}
 	}
@@ -235,7 +235,7 @@ func superviseTree(control io.Reader, proof int) (*supervised, error) {
 
 // descriptors opens the program's descriptors, in the order of their numbers there, and our
 // end of the socket of AwaitRead.
-func (o order) descriptors(proof int) (fds []uintptr, ready *os.File, err error) {
+func (o Order) descriptors(proof int) (fds []uintptr, ready *os.File, err error) {
 	fds = []uintptr{0, 1, 2}
 	for _, content := range o.Files {
 		fd, err := memoryFile(content)
@@ -289,8 +289,8 @@ func memoryFile(content []byte) (uintptr, error) {
 }
 
 // fork starts the program in a new process group. It is killed when we end.
-func (o order) fork(fds []uintptr) (pid int, err error) {
-	path, err := lookPath(o.Argv[0], o.Dir, o.Env)
+func (o Order) fork(fds []uintptr) (pid int, err error) {
+	path, err := LookPath(o.Argv[0], o.Dir, o.Env)
 	if err != nil {
 		return 0, err
 	}

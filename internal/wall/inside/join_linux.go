@@ -1,4 +1,4 @@
-package sandbox
+package inside
 
 import (
 	"errors"
@@ -13,11 +13,13 @@ import (
 )
 
 const (
-	// joinArg makes Enter the first process of a container: it takes the descriptors of a supervisor
+	// JoinArg makes enter the first process of a container: it takes the descriptors of a supervisor
 	// from the worker, and becomes the supervisor.
-	joinArg = "join"
-	// containerArg makes Enter that supervisor.
+	JoinArg = "join"
+	// containerArg makes enter that supervisor.
 	containerArg = "supervise"
+	// LaunchSocket is the path of the socket from which it takes them.
+	LaunchSocket = "/opt/penstock/launch.sock"
 	// passedFD is added to the number of each descriptor but the standard streams. The runtime of Go opens
 	// low numbers at any time, and ends the process if they get another meaning.
 	passedFD = 100
@@ -30,7 +32,7 @@ func join() int {
 	runtime.LockOSThread()
 	err := takeDescriptors()
 	if err == nil {
-		err = syscall.Exec(insideExe, []string{"penstock", "enter", containerArg}, []string{"GOMAXPROCS=1"})
+		err = syscall.Exec("/proc/self/exe", []string{"penstock", "enter", containerArg}, []string{"GOMAXPROCS=1"})
 	}
 	_, _ = unix.Write(2, []byte("penstock: take over from the worker: "+err.Error()+"\n"))
 	return 1
@@ -43,10 +45,10 @@ func takeDescriptors() error {
 	if err != nil {
 		return fmt.Errorf("socket: %w", err)
 	}
-	if err := unix.Connect(socket, &unix.SockaddrUnix{Name: insideLaunch}); err != nil {
-		return fmt.Errorf("connect to %s: %w", insideLaunch, err)
+	if err := unix.Connect(socket, &unix.SockaddrUnix{Name: LaunchSocket}); err != nil {
+		return fmt.Errorf("connect to %s: %w", LaunchSocket, err)
 	}
-	control := make([]byte, unix.CmsgSpace(4*(proofFD+1)))
+	control := make([]byte, unix.CmsgSpace(4*(ProofFD+1)))
 	//nolint:dogsled // one byte, from the only peer
 	_, n, _, _, err := unix.Recvmsg(socket, make([]byte, 1), control, unix.MSG_CMSG_CLOEXEC)
 	if err != nil {
@@ -60,7 +62,7 @@ func takeDescriptors() error {
 		return fmt.Errorf("receive: %w", err)
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) <= reportFD || len(fds) > proofFD+1 {
+	if err != nil || len(fds) <= ReportFD || len(fds) > ProofFD+1 {
 		return fmt.Errorf("receive: %d descriptors (%w)", len(fds), err)
 	}
 	if err := unix.Dup3(0, aliveFD, 0); err != nil {
@@ -68,7 +70,7 @@ func takeDescriptors() error {
 	}
 	for i, fd := range fds {
 		at := i
-		if i >= controlFD {
+		if i >= ControlFD {
 			at += passedFD
 		}
 		if err := unix.Dup3(fd, at, 0); err != nil {
@@ -78,7 +80,7 @@ func takeDescriptors() error {
 	return nil
 }
 
-// superviseContainer is Supervise as the first process of a container.
+// superviseContainer is supervise as the first process of a container.
 func superviseContainer() int {
 	// The tree has the same user. It can neither trace us nor open our descriptors.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil || os.Getpid() != 1 {
@@ -86,7 +88,7 @@ func superviseContainer() int {
 		return 2
 	}
 	_ = unix.SetNonblock(aliveFD, true)
-	keepThreads(spareThreads)
+	KeepThreads(SpareThreads)
 	return superviseUntil(os.NewFile(aliveFD, "alive"), passedFD)
 }
 
@@ -97,7 +99,7 @@ func enterContainer(file int) error {
 		return fmt.Errorf("read the filter of system calls: %w", err)
 	}
 	// If memory runs out, the kernel kills the tree rather than its supervisor.
-	_ = write("/proc/self/oom_score_adj", "500")
+	_ = Write("/proc/self/oom_score_adj", "500")
 	code := make([]byte, stat.Size)
 	n, err := unix.Pread(file, code, 0)
 	_ = unix.Close(file)
@@ -120,14 +122,14 @@ func enterContainer(file int) error {
 	return nil
 }
 
-// spareThreads is how many threads the supervisor of a container needs at most: for reads, waits and
-// signals, while one goroutine runs. With its others they are fewer than [overhead].
-const spareThreads = 9
+// SpareThreads is how many threads the supervisor of a container needs at most: for reads, waits and
+// signals, while one goroutine runs. With its others they are fewer than [Overhead].
+const SpareThreads = 9
 
-// keepThreads makes the runtime start n threads, which it keeps. In a container the supervisor counts
+// KeepThreads makes the runtime start n threads, which it keeps. In a container the supervisor counts
 // toward the limit of processes. A runtime that cannot start a thread ends the process, so a program
 // that uses up the limit would end its supervisor.
-func keepThreads(n int) {
+func KeepThreads(n int) {
 	var locked, done sync.WaitGroup
 	locked.Add(n)
 	for range n {

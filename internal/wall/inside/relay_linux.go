@@ -1,4 +1,4 @@
-package sandbox
+package inside
 
 import (
 	"errors"
@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// insideRelay is the path of Spec.Relay in a sealed sandbox.
-const insideRelay = "/opt/penstock/relay.sock"
+// RelaySocket is the path of Spec.Relay in a sealed sandbox.
+const RelaySocket = "/opt/penstock/relay.sock"
 
-// relayArg is the argument of Enter that makes it the relay. One more argument follows for
-// each listener, which are its descriptors from firstFD on.
-const relayArg = "relay"
+// RelayArg is the argument of enter that makes it the relay. One more argument follows for
+// each listener, which are its descriptors from FirstFD on.
+const RelayArg = "relay"
 
 // startRelay listens on RelayAddress, and on the same port of ::1 if this sandbox has it, and
 // starts a process that serves the listeners. Connections wait in the kernel until it is
@@ -27,8 +27,8 @@ const relayArg = "relay"
 func startRelay() error {
 	var listeners []uintptr
 	for _, at := range []unix.Sockaddr{
-		&unix.SockaddrInet4{Port: relayPort, Addr: [4]byte{127, 0, 0, 1}},
-		&unix.SockaddrInet6{Port: relayPort, Addr: [16]byte{15: 1}},
+		&unix.SockaddrInet4{Port: RelayPort, Addr: [4]byte{127, 0, 0, 1}},
+		&unix.SockaddrInet6{Port: RelayPort, Addr: [16]byte{15: 1}},
 	} {
 		fd, err := listenAt(at)
 		_, six := at.(*unix.SockaddrInet6)
@@ -46,11 +46,11 @@ func startRelay() error {
 		return err
 	}
 	defer null.Close()
-	args := []string{"penstock", "enter", relayArg}
+	args := []string{"penstock", "enter", RelayArg}
 	for range listeners {
 		args = append(args, "listener")
 	}
-	_, err = syscall.ForkExec(insideExe, args, &syscall.ProcAttr{
+	_, err = syscall.ForkExec("/proc/self/exe", args, &syscall.ProcAttr{
 		Dir: "/", Env: []string{"GOMAXPROCS=1"},
 		Files: append([]uintptr{null.Fd(), null.Fd(), null.Fd()}, listeners...),
 		// It becomes a child of the sandbox's init, not of the program, which must have only its
@@ -63,8 +63,8 @@ func startRelay() error {
 	return nil
 }
 
-// relayPort is the port of RelayAddress.
-const relayPort = 3128
+// RelayPort is the port of RelayAddress.
+const RelayPort = 3128
 
 func listenAt(at unix.Sockaddr) (int, error) {
 	family := unix.AF_INET
@@ -101,20 +101,20 @@ func relay(n int) int {
 	debug.SetGCPercent(50)
 	var serving sync.WaitGroup
 	for i := range n {
-		file := os.NewFile(uintptr(firstFD+i), "listener")
+		file := os.NewFile(uintptr(FirstFD+i), "listener")
 		listener, err := net.FileListener(file)
 		_ = file.Close()
 		if err != nil {
 			return 1
 		}
-		serving.Go(func() { serveRelay(listener, insideRelay) })
+		serving.Go(func() { ServeRelay(listener, RelaySocket) })
 	}
 	serving.Wait()
 	return 1
 }
 
-// serveRelay connects each connection to the socket, until the listener is closed.
-func serveRelay(listener net.Listener, socket string) {
+// ServeRelay connects each connection to the socket, until the listener is closed.
+func ServeRelay(listener net.Listener, socket string) {
 	var passing *net.OpError
 	for {
 		conn, err := listener.Accept()

@@ -1,4 +1,4 @@
-package sandbox
+package inside
 
 import (
 	"context"
@@ -17,17 +17,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// challenge is the worker's first message on the socket of a proof. The response is findings,
+// Challenge is the worker's first message on the socket of a proof. The response is Findings,
 // and the last message is one byte, by which the worker lets the program start.
-type challenge struct {
+type Challenge struct {
 	// Canaries are addresses, network and host, at which the worker listens.
 	Canaries [][2]string `json:"canaries"`
 	// UserNamespaces means that the operator allows them.
 	UserNamespaces bool `json:"user_namespaces"`
 }
 
-// findings are what Enter sees in the place of the later program.
-type findings struct {
+// Findings are what enter sees in the place of the later program.
+type Findings struct {
 	// Failed says why there was no relay or no check.
 	Failed string `json:"failed"`
 	// Open names what should not be there.
@@ -36,23 +36,23 @@ type findings struct {
 	Environment [sha256.Size]byte `json:"environment"`
 }
 
-// maxMessage is the largest message of a proof, in bytes.
-const maxMessage = 64 << 10
+// MaxMessage is the largest message of a proof, in bytes.
+const MaxMessage = 64 << 10
 
 // proveInside starts the relay, checks the sandbox from inside and reports to the worker. It
 // returns nil when the program may start.
 func proveInside(socket int, environment []byte) error {
 	defer unix.Close(socket)
-	buffer := make([]byte, maxMessage)
+	buffer := make([]byte, MaxMessage)
 	n, err := unix.Read(socket, buffer)
-	var c challenge
+	var c Challenge
 	if err == nil {
 		err = json.Unmarshal(buffer[:n], &c)
 	}
 	if err != nil {
 		return fmt.Errorf("read the worker's challenge: %w", err)
 	}
-	f := findings{Environment: sha256.Sum256(environment)}
+	f := Findings{Environment: sha256.Sum256(environment)}
 	f.Open, err = openInside(c)
 	if err == nil && len(f.Open) == 0 { // otherwise this may be the host's network
 		err = startRelay()
@@ -73,7 +73,7 @@ func proveInside(socket int, environment []byte) error {
 	return nil
 }
 
-func openInside(c challenge) ([]string, error) {
+func openInside(c Challenge) ([]string, error) {
 	open, err := openNetwork()
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func openInside(c challenge) ([]string, error) {
 
 // canCreateUserNamespace tries it, with a child that ends at once.
 func canCreateUserNamespace() bool {
-	pid, err := syscall.ForkExec(insideExe, []string{"penstock", "enter"}, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{"penstock", "enter"}, &syscall.ProcAttr{
 		Dir: "/", Sys: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER},
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package sandbox
+package inside
 
 import (
 	"bufio"
@@ -18,19 +18,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Enter is the hidden command "enter", the first program in a sandbox that isolates. Its arguments
+// enter is the command "enter", the first program in a sandbox that isolates. Its arguments
 // are descriptors (see entryArgs) and a program. In a sealed sandbox it starts the relay and takes
 // part in the proof. Then it becomes the program. It returns the exit code for this process only if
 // that fails.
-func Enter(args []string) int {
-	if len(args) > 0 && args[0] == relayArg {
+func enter(args []string) int {
+	if len(args) > 0 && args[0] == RelayArg {
 		return relay(len(args) - 1)
 	}
 	if len(args) > 0 && args[0] == mountArg {
 		fmt.Fprintf(os.Stderr, "penstock: set up the sandbox: %v\n", enterMount(args[1:]))
 		return 1
 	}
-	if len(args) == 1 && args[0] == joinArg {
+	if len(args) == 1 && args[0] == JoinArg {
 		return join()
 	}
 	if len(args) == 1 && args[0] == containerArg {
@@ -48,25 +48,25 @@ func Enter(args []string) int {
 		return 1
 	}
 	fmt.Fprintf(os.Stderr, "penstock: cannot execute %s: %v\n", program[0], err)
-	return codeCannotExecute
+	return CodeCannotExecute
 }
 
 // setupError is about the sandbox, not about the program.
 type setupError struct{ error }
 
-// entryArgs is the number of Enter's arguments before the program: the descriptors of the
+// entryArgs is the number of enter's arguments before the program: the descriptors of the
 // environment, of the later standard input and output, of the proof's socket, and of a filter of
-// system calls. The last two may be noFD: in a sandbox that is not sealed, and in one that has its
+// system calls. The last two may be NoFD: in a sandbox that is not sealed, and in one that has its
 // filter already.
 const (
 	entryArgs = 5
-	noFD      = "-"
+	NoFD      = "-"
 )
 
 func become(descriptors, program []string) error {
 	var fds [entryArgs]int
 	for i, text := range descriptors {
-		if text == noFD {
+		if text == NoFD {
 			fds[i] = -1
 			continue
 		}
@@ -104,7 +104,7 @@ func become(descriptors, program []string) error {
 		_ = unix.Close(fd) // the program must have it only once
 	}
 	env := strings.Split(string(text), "\x00")
-	path, err := lookPath(program[0], ".", env)
+	path, err := LookPath(program[0], ".", env)
 	if err != nil {
 		return err
 	}
@@ -143,8 +143,8 @@ func explainExec(path string, err error) error {
 	return err
 }
 
-// lookPath finds program in the PATH of env, not in ours.
-func lookPath(program, dir string, env []string) (string, error) {
+// LookPath finds program in the PATH of env, not in ours.
+func LookPath(program, dir string, env []string) (string, error) {
 	if strings.Contains(program, "/") {
 		return program, nil
 	}

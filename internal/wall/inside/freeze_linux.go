@@ -1,4 +1,4 @@
-package sandbox
+package inside
 
 import (
 	"errors"
@@ -15,8 +15,8 @@ import (
 // steps for which the tree may run without another tick. 0 freezes it at once.
 const allowances = 100
 
-// allowance returns the tick for the time that a tree may run.
-func allowance(left, silence time.Duration) byte {
+// Allowance returns the tick for the time that a tree may run.
+func Allowance(left, silence time.Duration) byte {
 	return byte(max(0, min(left*allowances/silence, allowances)))
 }
 
@@ -104,13 +104,13 @@ func (s *supervised) freezeIf(holds func() bool) {
 	}
 	for range rounds {
 		running := false
-		for _, pid := range descendants(os.Getpid()) {
-			stat, exists := readStat(pid)
-			if !exists || stat.stopped {
+		for _, pid := range Descendants(os.Getpid()) {
+			stat, exists := ReadStat(pid)
+			if !exists || stat.Stopped {
 				continue
 			}
-			running = running || !stat.zombie
-			s.frozen[pid] = stat.start
+			running = running || !stat.Zombie
+			s.frozen[pid] = stat.Start
 			_ = unix.Kill(pid, unix.SIGSTOP)
 			awaitStop(pid)
 		}
@@ -125,7 +125,7 @@ func (s *supervised) freezeIf(holds func() bool) {
 // the kernel.
 func awaitStop(pid int) {
 	for wait := 20 * time.Microsecond; wait < 10*time.Millisecond; wait *= 2 {
-		if stat, exists := readStat(pid); !exists || stat.stopped || stat.zombie {
+		if stat, exists := ReadStat(pid); !exists || stat.Stopped || stat.Zombie {
 			return
 		}
 		<-time.After(wait)
@@ -139,8 +139,8 @@ func (s *supervised) thaw() {
 	if len(s.frozen) == 0 {
 		return
 	}
-	for _, pid := range slices.Backward(descendants(os.Getpid())) {
-		if stat, exists := readStat(pid); exists && s.frozen[pid] == stat.start {
+	for _, pid := range slices.Backward(Descendants(os.Getpid())) {
+		if stat, exists := ReadStat(pid); exists && s.frozen[pid] == stat.Start {
 			_ = unix.Kill(pid, unix.SIGCONT)
 		}
 	}
@@ -156,7 +156,7 @@ func (s *supervised) end() {
 	frozen := map[int]bool{}
 	for round := 0; ; round++ {
 		fresh := false
-		tree := descendants(os.Getpid())
+		tree := Descendants(os.Getpid())
 		for _, pid := range tree {
 			if !frozen[pid] {
 				frozen[pid], fresh = true, true

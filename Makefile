@@ -3,7 +3,7 @@
 # The version is the one that Go derives from git, where git can be asked.
 VCS := $(if $(shell git rev-parse --verify HEAD 2>/dev/null),true,false)
 # The stripped binary has no DWARF, so the compiler need not write it: a first build takes less than half as long.
-GO_BUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -ldflags '-s -w' -gcflags=all=-dwarf=false
+GO_BUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -gcflags=all=-dwarf=false
 
 # What `make test` hands to go test: -short leaves out what takes long, also of other tests than Go's.
 # `make check` runs all tests, with the race detector.
@@ -29,7 +29,8 @@ help: ## list the targets
 .PHONY: build
 build: ## build bin/penstock, with the dashboard where there is Node
 	@scripts/build-dashboard
-	@$(GO_BUILD) -o bin/penstock ./cmd/penstock
+	@sum=$$(scripts/build-inside) && \
+		$(GO_BUILD) -ldflags "-s -w -X main.insideSum=$$sum" -o bin/penstock ./cmd/penstock
 
 .PHONY: test
 test: build ## run the tests, on SQLite and on a PostgreSQL of its own; make test TESTFLAGS= runs them all
@@ -208,7 +209,7 @@ deploy-test: build .tools/helm ## try deploy/: build the images, execute a run i
 
 .PHONY: clean
 clean: ## remove what was built
-	@rm -rf bin .tools coverage.out web/dist web/test-results
+	@rm -rf bin .tools coverage.out web/dist web/test-results cmd/penstock/inside/*/penstock-inside*
 
 # The object store of the tests, in a module of its own: nothing of it is in the product.
 .tools/versitygw: tools/s3/go.mod tools/s3/go.sum

@@ -216,21 +216,26 @@ func (cmd *doctorCmd) sandboxKind(ctx context.Context, kind string) finding {
 	case kind == sandbox.Docker && chosen && cmd.DockerImage == "":
 		return ok("the daemon responds; no container was tried without --docker-image")
 	case chosen:
-		return ok("works; %s", userLimits(o))
+		return ok("works; %s", howRunsStart(o))
 	}
 	return ok("works; not selected")
 }
 
-// userLimits says whether runs share what the kernel counts for each user.
-func userLimits(o sandbox.Options) string {
+// howRunsStart says whether runs share what the kernel counts for each user, and whether they start
+// slowly.
+func howRunsStart(o sandbox.Options) string {
 	box, err := sandbox.New(o)
-	if err == nil {
-		err = sandbox.SharesUser(box)
-	}
 	if err != nil {
-		return fmt.Sprintf("runs share the kernel's limits for each user, such as inotify instances (%v)", err)
+		return err.Error()
 	}
-	return "each run has a user of its own"
+	says := "each run has a user of its own"
+	if err := sandbox.SharesUser(box); err != nil {
+		says = fmt.Sprintf("runs share the kernel's limits for each user, such as inotify instances (%v)", err)
+	}
+	if err := sandbox.StartsSlowly(box); err != nil {
+		says += fmt.Sprintf("; runs start slowly (%v)", err)
+	}
+	return says
 }
 
 // gitProgram checks git, which clones repositories.

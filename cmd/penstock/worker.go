@@ -203,6 +203,7 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe, dir string
 		if o.Sandbox, err = sandbox.New(chosen); err != nil {
 			return err
 		}
+		reportStarts(log, o.Sandbox)
 		if why := sandbox.SharesUser(o.Sandbox); why != nil {
 			log.Info("runs share the limits that the kernel has for each user; see docs/limits.md", "reason", why)
 		}
@@ -217,13 +218,16 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe, dir string
 		err,
 	)
 	o.NoSandbox = err.Error()
-	o.Demo, err = sandbox.New(sandbox.Options{Kind: sandbox.Process, Exe: exe, AllowOpenNetwork: true})
+	demo := sandbox.Options{Kind: sandbox.Process, Exe: exe, AllowOpenNetwork: true}
+	placeInside(&demo, dir)
+	o.Demo, err = sandbox.New(demo)
 	return err
 }
 
-// place sets where runs and images are in a data folder.
+// place sets where runs, images and the small program are in a data folder.
 func place(o *sandbox.Options, data string) {
 	o.Runs, o.Layers = existing(filepath.Join(data, worker.RunsDir)), existing(filepath.Join(data, imageDir))
+	placeInside(o, data)
 }
 
 func isFile(path string) bool {

@@ -52,8 +52,15 @@ func buildBinary() (string, error) {
 	}
 	defer unlock()
 	path := filepath.Join(dir, "penstock")
+	inside := exec.Command("scripts/build-inside")
+	inside.Dir, inside.Stderr = root, os.Stderr
+	sum, err := inside.Output()
+	if err != nil {
+		return "", fmt.Errorf("build penstock-inside: %w", err)
+	}
 	build := exec.Command(
-		"go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-o", path, "./cmd/penstock",
+		"go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false",
+		"-ldflags=-X main.insideSum="+string(bytes.TrimSpace(sum)), "-o", path, "./cmd/penstock",
 	)
 	build.Dir = root
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -272,6 +272,11 @@ var attacks = map[string][]attackOn{
 			append(denied, unix.EROFS, unix.ETXTBSY),
 		},
 		{
+			"replacing the supervisor's program", ownFiles,
+			func(prey) error { return openFile(insideProgram, os.O_WRONLY) },
+			append(denied, unix.EROFS, unix.ETXTBSY),
+		},
+		{
 			"another resolver", ownFiles,
 			func(prey) error { return openFile("/etc/resolv.conf", os.O_WRONLY) },
 			append(denied, unix.EROFS),

@@ -205,7 +205,7 @@ const environmentFile = 3
 
 // order is the start of bwrap for spec. Descriptors carry what must not be on a command line,
 // which every user of the machine can see. The environment and the standard streams bypass
-// bwrap and go to Enter: bwrap remains the first process of the sandbox, and all others there
+// bwrap and go to enter: bwrap remains the first process of the sandbox, and all others there
 // can read its memory and take its descriptors.
 func (b *bubblewrap) order(spec Spec, filter []byte, user int) (inside.Order, *profile) {
 	env := strings.Join(environment(b.path, insideUser, b.Layout(spec), spec.Env), "\x00")
@@ -237,7 +237,7 @@ func (b *bubblewrap) order(spec Spec, filter []byte, user int) (inside.Order, *p
 		p.add("--seccomp", add(filter))
 	}
 	n := len(files)
-	enter := []string{insideExe, "enter", fd(environmentFile), fd(n), fd(n + 1), inside.NoFD, inside.NoFD}
+	enter := []string{b.entry(), "enter", fd(environmentFile), fd(n), fd(n + 1), inside.NoFD, inside.NoFD}
 	n += 2
 	if spec.Relay != "" {
 		enter[5] = fd(n)
@@ -321,10 +321,13 @@ func (b *bubblewrap) profile(spec Spec, ownUser bool) *profile {
 		p.expect(target, expectedMount{below: true, optional: true}) // a link may point elsewhere
 	}
 	p.share(b.exe, insideExe, false)
+	if b.program != nil {
+		p.share(b.program.path, insideProgram, false)
+	}
 	if spec.Relay != "" {
 		p.share(spec.Relay, inside.RelaySocket, false)
 	}
-	p.add("--chdir", path.Join(insideDir, filepath.ToSlash(spec.Cwd)), "--setenv", "GOMAXPROCS", "1") // for Enter alone
+	p.add("--chdir", path.Join(insideDir, filepath.ToSlash(spec.Cwd)), "--setenv", "GOMAXPROCS", "1") // for enter alone
 	return p
 }
 

@@ -367,6 +367,8 @@ func asNobody(t *testing.T, args ...string) *exec.Cmd {
 	// Another process writes the file. If this process wrote it, a fork of a concurrent test might
 	// still hold it open, and then it could not be executed.
 	err := exec.Command("install", "-m", "755", self(t), exe).Run()
+	program := filepath.Join(dir, "inside")
+	err = errors.Join(err, os.WriteFile(program, smallProgram(t), 0o644))
 	err = errors.Join(err, os.Mkdir(tmp, 0o700), os.Chown(tmp, nobody, nobody))
 	for _, file := range []string{"go.mod", "docs/attacks.md"} { // for testkit.NewAttacks
 		err = errors.Join(err, exec.Command("install", "-D", "-m", "644", "../../../"+file, filepath.Join(dir, file)).Run())
@@ -376,7 +378,7 @@ func asNobody(t *testing.T, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe, args...)
-	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "HOME="+tmp)
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "HOME="+tmp, "SANDBOX_TEST_PROGRAM="+program)
 	cmd.Dir = tmp
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	return cmd

@@ -153,7 +153,7 @@ func (d *dockerKind) Start(ctx context.Context, spec Spec) (Running, error) {
 func (d *dockerKind) order(spec Spec, filter []byte) inside.Order {
 	env := strings.Join(environment(d.path, insideUser, d.Layout(spec), spec.Env), "\x00")
 	fd := func(i int) string { return strconv.Itoa(inside.FirstFD + i) }
-	enter := []string{insideExe, "enter", fd(0), fd(2), fd(3), inside.NoFD, fd(1)}
+	enter := []string{d.entry(), "enter", fd(0), fd(2), fd(3), inside.NoFD, fd(1)}
 	if spec.Relay != "" {
 		enter[5] = fd(4)
 	}

@@ -167,7 +167,9 @@ func TestAProofDoesNotTrustTheDaemon(t *testing.T) {
 			t.Parallel()
 			host := dishonest(t, test.change)
 			_, image := dockerHost(t)
-			s, err := New(Options{Kind: Docker, Exe: self(t), Dir: t.TempDir(), DockerHost: host, DockerImage: image})
+			s, err := New(Options{
+				Kind: Docker, Exe: self(t), Program: smallProgram(t), Dir: t.TempDir(), DockerHost: host, DockerImage: image,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -229,7 +231,9 @@ func TestContainersOfAKilledWorkerAreRemoved(t *testing.T) {
 		"--label", processLabel+"=1-1", d.image, "sh").CombinedOutput(); err != nil {
 		t.Skipf("no docker command: %v %s", err, out)
 	}
-	next, err := New(Options{Kind: Docker, Exe: self(t), Dir: state, DockerHost: d.Host(), DockerImage: d.image})
+	next, err := New(Options{
+		Kind: Docker, Exe: self(t), Program: smallProgram(t), Dir: state, DockerHost: d.Host(), DockerImage: d.image,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +262,8 @@ func TestKilledDaemonEndsTheTree(t *testing.T) {
 	daemon := testkit.StartDocker(t)
 	daemon.ImportImage(t)
 	s, err := New(Options{
-		Kind: Docker, Exe: self(t), Dir: t.TempDir(), DockerHost: daemon.Host, DockerImage: daemon.Image,
+		Kind: Docker, Exe: self(t), Program: smallProgram(t), Dir: t.TempDir(), DockerHost: daemon.Host,
+		DockerImage: daemon.Image,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func (d *dockerKind) container(ctx context.Context, spec Spec, can image.DaemonI
 	}
 	c.spec = image.Container{
 		Image: imageName, Runtime: d.runtime, User: fmt.Sprintf("%d:%d", uid, gid),
-		Argv:   []string{insideExe, "enter", inside.JoinArg},
+		Argv:   []string{d.entry(), "enter", inside.JoinArg},
 		Env:    []string{"GOMAXPROCS=1"},
 		Labels: map[string]string{folderLabel: d.dir, processLabel: processName()},
 		Masked: masked, ReadOnly: under("/proc", procReadOnly),
@@ -139,6 +139,10 @@ func (c *launching) show(spec Spec) {
 		small("hosts")
 	}
 	share(c.kind.exe, insideExe, false)
+	if c.kind.program != nil {
+		c.kind.replaceLost()
+		share(c.kind.program.path, insideProgram, false)
+	}
 	share(filepath.Join(c.dir, "launch"), inside.LaunchSocket, false)
 	if spec.Relay != "" {
 		share(spec.Relay, inside.RelaySocket, false)

@@ -127,6 +127,10 @@ func serve() error {
 		Kind: os.Getenv("SANDBOX_TEST_SERVER"), Exe: exe, AllowOpenNetwork: true, Dir: os.Getenv("SANDBOX_TEST_STATE"),
 		DockerHost: os.Getenv("SANDBOX_TEST_DOCKER"), DockerImage: os.Getenv("SANDBOX_TEST_IMAGE"),
 	}
+	opts.ProgramDir = filepath.Dir(os.Getenv("SANDBOX_TEST_PROGRAM"))
+	if opts.Program, err = os.ReadFile(os.Getenv("SANDBOX_TEST_PROGRAM")); err != nil {
+		return err
+	}
 	if silence := os.Getenv("SANDBOX_TEST_SILENCE"); silence != "" {
 		if opts.Silence, err = time.ParseDuration(silence); err != nil {
 			return err
@@ -157,6 +161,11 @@ func server(t *testing.T, kind, mark string, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(self(t), mark)
 	env = append(env, "SANDBOX_TEST_SERVER="+kind, "SANDBOX_TEST_DIR="+t.TempDir(), "SANDBOX_TEST_STATE="+t.TempDir())
+	program, err := placeProgram(programDir, smallProgram(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env = append(env, "SANDBOX_TEST_PROGRAM="+program.path)
 	if kind == Docker {
 		host, image := dockerHost(t)
 		env = append(env, "SANDBOX_TEST_DOCKER="+host, "SANDBOX_TEST_IMAGE="+image)

@@ -16,7 +16,12 @@ func New(opts Options) (Sandbox, error) {
 		return nil, errors.New("sandbox: the path of this program is required")
 	}
 	opts.Path = cmp.Or(opts.Path, defaultPath)
+	dir := opts.ProgramDir
+	if opts.Kind == Docker {
+		dir = opts.Dir // which the daemon sees
+	}
 	m := machine{exe: opts.Exe, limits: newLimiter(), silence: cmp.Or(opts.Silence, penstock.LeaseTime*2/3)}
+	m.program, m.noProgram = placeProgram(dir, opts.Program)
 	switch cmp.Or(opts.Kind, Bubblewrap) {
 	case Bubblewrap:
 		return newBubblewrap(m, opts)

@@ -192,7 +192,7 @@ func TestEachTreeHasItsOwnUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give each tree a user of its own")
 	}
-	s, err := New(Options{Exe: self(t), Users: IDRange{2_100_000, 2}})
+	s, err := New(Options{Exe: self(t), Program: smallProgram(t), ProgramDir: programDir, Users: IDRange{2_100_000, 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,10 @@ func TestNoUserOfItsOwnWhereFilesCannotHaveIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			opts := Options{Exe: self(t), Users: IDRange{2_200_000, 100}, Runs: test.runs(t), Layers: test.layers(t)}
+			opts := Options{
+				Exe: self(t), Program: smallProgram(t), ProgramDir: programDir, Users: IDRange{2_200_000, 100},
+				Runs: test.runs(t), Layers: test.layers(t),
+			}
 			s, err := New(opts)
 			if err != nil {
 				t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 )
 
 // Proof is the result of the checks that precede the program of a sealed sandbox. The worker
-// makes them from outside, and [Enter] from inside, in the place of the later program.
+// makes them from outside, and package inside from inside, in the place of the later program.
 type Proof struct {
 	// Checked names the checks that passed, each in a few words.
 	Checked []string

@@ -18,10 +18,10 @@ import (
 	"github.com/penstock-dev/penstock/internal/wall/inside"
 )
 
-// proofTimeout bounds the wait for Enter, which may have to wait for a processor.
+// proofTimeout bounds the wait for enter, which may have to wait for a processor.
 const proofTimeout = time.Minute
 
-// proofPair connects Enter and the worker for a proof. Messages keep their boundaries, and the
+// proofPair connects enter and the worker for a proof. Messages keep their boundaries, and the
 // kernel adds the sender's process ID to each.
 func proofPair() (theirs, ours *os.File, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
@@ -58,7 +58,7 @@ var checks = []string{
 	"capabilities", "system call filter", "user namespaces", "mounts", "environment",
 }
 
-// prove checks a tree whose Enter waits, and lets its program start if nothing is open.
+// prove checks a tree whose enter waits, and lets its program start if nothing is open.
 func (t *tree) prove(ctx context.Context, want intention) error {
 	start := time.Now()
 	birds, closeBirds, err := canaries(ctx)
@@ -122,7 +122,7 @@ func canaries(ctx context.Context) (addresses [][2]string, closeAll func(), err 
 	return addresses, closeAll, nil
 }
 
-// receiveFindings waits for the report of Enter. The process ID comes from the kernel.
+// receiveFindings waits for the report of enter. The process ID comes from the kernel.
 func receiveFindings(socket *os.File) (pid int, f inside.Findings, err error) {
 	if err := socket.SetReadDeadline(time.Now().Add(proofTimeout)); err != nil {
 		return 0, f, fmt.Errorf("sandbox: set the time limit of the proof: %w", err)

@@ -21,7 +21,7 @@ func TestBubblewrapOfRootIsACopy(t *testing.T) {
 	s := openAsRoot(t)
 	bwrap := s.bwrap
 	before := stat(t, bwrap)
-	// Without Enter, which hides bwrap from the tree if the kernel can.
+	// Without enter, which hides bwrap from the tree if the kernel can.
 	sp := spec(t, "")
 	argv := append([]string{bwrap}, namespaces()...)
 	argv = append(argv, "--ro-bind", "/", "/", "--proc", "/proc", "--", "/bin/sh", "-c",

@@ -2,9 +2,9 @@
 // tree sees and how much it may use, and it ends the whole tree with the run.
 //
 // All kinds have the same contract, and one test suite (suite_linux_test.go) checks it.
-// [Supervise], a small process that is started from this program, runs between the worker and the
-// tree. If the worker is killed, Supervise outlives it just long enough to kill the tree. If the
-// worker is stopped, Supervise freezes the tree until the worker runs again.
+// A supervisor, a small process of package inside, runs between the worker and the tree. If the worker
+// is killed, the supervisor outlives it just long enough to kill the tree. If the worker is stopped,
+// the supervisor freezes the tree until the worker runs again.
 //
 // A tree is sealed if [Spec] has a Relay: its network namespace has only loopback, and before its
 // program starts, checks prove that nothing else can be reached (see [Proof]).
@@ -210,11 +210,17 @@ func (e Exit) String() string {
 type Options struct {
 	// Kind defaults to Bubblewrap.
 	Kind string
-	// Exe is the path of this program. It is started as the supervisor, with the argument
-	// "supervise", and must then call [Supervise]. It is started in a sandbox, with "enter"
-	// and more arguments, and must then call [Enter]. The tree sees it at Layout.Exe.
-	// Required.
+	// Exe is the path of this program. The tree sees it at Layout.Exe. It takes the place of Program
+	// if that is missing: started with the argument "supervise", or with "enter" and more, it must
+	// then call inside.Main. Required.
 	Exe string
+	// Program is a small executable that calls inside.Main, for this system. Several processes of it
+	// start for each tree. If it is empty or cannot be executed here, Exe takes its place; see
+	// [StartsSlowly].
+	Program []byte
+	// ProgramDir is the folder from which Program is executed. It is created, and trees do not see it.
+	// The kind Docker uses Dir.
+	ProgramDir string
 	// Path is the PATH of the trees; the default is the usual directories of
 	// a Linux system.
 	Path string

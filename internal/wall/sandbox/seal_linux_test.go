@@ -159,7 +159,7 @@ func TestAProofNamesWhatIsOpenAndTheProgramNeverRuns(t *testing.T) {
 			if err := os.Symlink(self(t), bwrap); err != nil {
 				t.Fatal(err)
 			}
-			s, err := New(Options{Exe: self(t), Bwrap: bwrap})
+			s, err := New(Options{Exe: self(t), Program: smallProgram(t), ProgramDir: programDir, Bwrap: bwrap})
 			if err != nil {
 				t.Fatal(err)
 			}

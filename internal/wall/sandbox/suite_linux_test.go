@@ -62,7 +62,17 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, serve())
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	os.Exit(runTests(m))
+}
+
+func runTests(m *testing.M) int {
+	var err error
+	if programDir, err = os.MkdirTemp("", "penstock-inside-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(programDir)
+	return m.Run()
 }
 
 // pollAlways makes the runtime of Go use its descriptors all the time.
@@ -78,10 +88,14 @@ func pollAlways() {
 	}
 }
 
-var kinds = []string{Bubblewrap, ownUser, Process, Docker}
+var kinds = []string{Bubblewrap, ownUser, withoutProgram, Process, Docker}
 
 // ownUser is the kind Bubblewrap of a worker that is root and has a range of users.
 const ownUser = "bubblewrap-with-own-users"
+
+// withoutProgram is the kind Bubblewrap of a build without the small program: the test binary takes its
+// place, with the race detector.
+const withoutProgram = "bubblewrap-without-small-program"
 
 // eachKind runs test for every kind of sandbox, at the same time.
 func eachKind(t *testing.T, test func(t *testing.T, s Sandbox)) {
@@ -96,7 +110,12 @@ func eachKind(t *testing.T, test func(t *testing.T, s Sandbox)) {
 
 func open(t testing.TB, kind string) Sandbox {
 	t.Helper()
-	opts := Options{Kind: kind, Exe: self(t), AllowOpenNetwork: kind == Process}
+	opts := Options{
+		Kind: kind, Exe: self(t), Program: smallProgram(t), ProgramDir: programDir, AllowOpenNetwork: kind == Process,
+	}
+	if kind == withoutProgram {
+		opts.Kind, opts.Program = Bubblewrap, nil
+	}
 	if kind == ownUser {
 		if os.Geteuid() != 0 {
 			t.Skip("only root can give each tree a user of its own")
@@ -120,8 +139,14 @@ func open(t testing.TB, kind string) Sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if why := StartsSlowly(s); why != nil && kind != withoutProgram {
+		t.Fatal(why)
+	}
 	return s
 }
+
+// programDir is where the sandboxes of the tests have the small program.
+var programDir string
 
 func self(t testing.TB) string {
 	t.Helper()

@@ -21,9 +21,11 @@ import (
 
 // machine starts trees on this machine, each under its own supervisor.
 type machine struct {
-	exe     string
-	limits  *limiter
-	silence time.Duration // see Options
+	exe       string
+	program   *placed // nil: exe takes its place
+	noProgram error   // why
+	limits    *limiter
+	silence   time.Duration // see Options
 }
 
 // tree is a process tree of this machine. It is Running.
@@ -97,8 +99,9 @@ func (m *machine) launch(ctx context.Context, o inside.Order, spec Spec) (*tree,
 // superviseHere starts a supervisor beside this process.
 func (m *machine) superviseHere(_ context.Context, s *streams, spec Spec) (keeper, error) {
 	// The supervisor gets nothing of our environment, and no directory to pin.
+	m.replaceLost()
 	supervisor := &exec.Cmd{
-		Path: m.exe, Args: []string{"penstock", "supervise"}, Dir: "/", Env: []string{"GOMAXPROCS=1"},
+		Path: m.starter(), Args: []string{"penstock", "supervise"}, Dir: "/", Env: []string{"GOMAXPROCS=1"},
 		Stdin: s.theirs[0], Stdout: s.theirs[1], Stderr: s.theirs[2],
 		ExtraFiles: s.theirs[inside.ControlFD:],
 		// In a new session, a terminal's Ctrl-C reaches us and not the tree.

@@ -20,3 +20,6 @@ func SeparatesSockets() bool { return false }
 
 // SharesUser fails as New does.
 func SharesUser(Sandbox) error { return errLinux }
+
+// StartsSlowly fails as New does.
+func StartsSlowly(Sandbox) error { return errLinux }

@@ -88,7 +88,7 @@ func (s *Store) Find(key string) (*Layer, error) {
 		if r.Key != key {
 			continue
 		}
-		use, err := filelock.Hold(s.lockFile(r.UID), filelock.Shared)
+		use, err := s.hold(r.UID)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, filelock.ErrHeld) {
 			continue // being removed
 		}
@@ -107,6 +107,21 @@ func (s *Store) Find(key string) (*Layer, error) {
 		return &Layer{Record: r, dir: filepath.Join(s.dir, r.UID), use: use}, nil
 	}
 	return nil, ErrNone
+}
+
+// hold locks a layer for its use. A lock that excludes it may be about to end: each program that this
+// process starts has all of its locks until it is executed.
+func (s *Store) hold(uid string) (use *filelock.Lock, err error) {
+	for range 40 {
+		if use, err = filelock.Hold(s.lockFile(uid), filelock.Shared); !errors.Is(err, filelock.ErrHeld) {
+			return use, err
+		}
+		if _, err := os.Stat(s.recordFile(uid)); err != nil {
+			return nil, err
+		}
+		<-time.After(25 * time.Millisecond)
+	}
+	return nil, err
 }
 
 func newestFirst(a, b Record) int {

@@ -6,15 +6,22 @@ import (
 	"mime"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // maxErrorText limits the text of an error of another server, in bytes.
 const maxErrorText = 500
 
 var (
-	htmlHidden = regexp.MustCompile(`(?is)<(script|style|head)\b.*?</(script|style|head)>`)
-	htmlTitle  = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
-	htmlTag    = regexp.MustCompile(`(?s)<[^>]*>`)
+	htmlHidden = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?is)<(script|style|head)\b.*?</(script|style|head)>`)
+	})
+	htmlTitle = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+	})
+	htmlTag = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?s)<[^>]*>`)
+	})
 )
 
 // ErrorText returns what the body of another server's error says, in one line of up to 500 bytes: the
@@ -27,8 +34,8 @@ func ErrorText(contentType string, body []byte) string {
 	case json.Unmarshal(body, &document) == nil:
 		text = messageIn(document, 0)
 	case kind == "text/html" || strings.HasPrefix(text, "<"):
-		title := htmlTitle.FindStringSubmatch(text)
-		text = htmlTag.ReplaceAllString(htmlHidden.ReplaceAllString(text, " "), " ")
+		title := htmlTitle().FindStringSubmatch(text)
+		text = htmlTag().ReplaceAllString(htmlHidden().ReplaceAllString(text, " "), " ")
 		if title != nil {
 			text = title[1]
 		}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // If the operator gives keys to an agent program, a run must not tell the program where to send
@@ -76,18 +77,26 @@ var (
 
 var (
 	// credential matches the name of a variable that holds a key and not a setting.
-	credential = regexp.MustCompile(`(KEY|TOKEN|SECRET|PASSWORD|PASS|PWD|PAT|AUTH|CREDENTIALS?)(_?[0-9]+)?$`)
-	model      = regexp.MustCompile(`_MODEL(_ID)?$`)
+	credential = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(KEY|TOKEN|SECRET|PASSWORD|PASS|PWD|PAT|AUTH|CREDENTIALS?)(_?[0-9]+)?$`)
+	})
+	model = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`_MODEL(_ID)?$`)
+	})
 	// address matches the words of variables that say where a key of the same owner is sent. They
 	// may follow the owner without an underscore, as in PGHOST.
-	address = regexp.MustCompile(
-		`.(URL|URI|HOST|HOSTNAME|ENDPOINT|BASE|DOMAIN|SERVER|ADDR|ADDRESS|PORT|GATEWAY|ORIGIN|CONFIG|HEADERS)(_|$)`,
-	)
+	address = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(
+			`.(URL|URI|HOST|HOSTNAME|ENDPOINT|BASE|DOMAIN|SERVER|ADDR|ADDRESS|PORT|GATEWAY|ORIGIN|CONFIG|HEADERS)(_|$)`,
+		)
+	})
 	// ending matches the endings that follow the owner without an underscore.
-	ending = regexp.MustCompile(
-		`(.)((BASE|API)?UR[LI]|HOST|HOSTNAME|HOSTADDR|ENDPOINT|SERVER|ADDR|PORT|` +
-			`API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASS|PWD)$`,
-	)
+	ending = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(
+			`(.)((BASE|API)?UR[LI]|HOST|HOSTNAME|HOSTADDR|ENDPOINT|SERVER|ADDR|PORT|` +
+				`API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASS|PWD)$`,
+		)
+	})
 	// Some owners have more than one name.
 	aliases = map[string]string{"GH": "GITHUB", "GL": "GITLAB", "HF": "HUGGINGFACE", "HUGGING": "HUGGINGFACE"}
 )
@@ -95,7 +104,7 @@ var (
 // owner returns the owner of a variable: the beginning of its name.
 func owner(name string) string {
 	first, _, _ := strings.Cut(name, "_")
-	first = ending.ReplaceAllString(first, "$1")
+	first = ending().ReplaceAllString(first, "$1")
 	return cmp.Or(aliases[first], first)
 }
 
@@ -116,13 +125,13 @@ func reservedVariable(name string, own []string) bool {
 	}
 	switch {
 	case slices.ContainsFunc(runtimeVariables, is):
-		return !credential.MatchString(name)
+		return !credential().MatchString(name)
 	case slices.ContainsFunc(providerVariables, is):
-		return !credential.MatchString(name) && !model.MatchString(name)
+		return !credential().MatchString(name) && !model().MatchString(name)
 	}
-	return address.MatchString(name) && slices.ContainsFunc(own, func(key string) bool {
+	return address().MatchString(name) && slices.ContainsFunc(own, func(key string) bool {
 		key = strings.ToUpper(key)
-		return credential.MatchString(key) && owner(key) == owner(name)
+		return credential().MatchString(key) && owner(key) == owner(name)
 	})
 }
 

@@ -16,11 +16,13 @@ import (
 //go:embed docs
 var docsFiles embed.FS
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"markdown": markdown,
-	"inline":   inline,
-	"lower":    strings.ToLower,
-}).ParseFS(docsFiles, "docs/*.tmpl"))
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"markdown": markdown,
+		"inline":   inline,
+		"lower":    strings.ToLower,
+	}).ParseFS(docsFiles, "docs/*.tmpl"))
+})
 
 // contentSecurityPolicy of every page allows no script, and nothing from other origins.
 const contentSecurityPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; " +
@@ -163,7 +165,7 @@ func ErrorIndex() []byte { return mustRender("errors.tmpl", errorInfos) }
 
 func render(name string, data any) ([]byte, error) {
 	var out bytes.Buffer
-	if err := templates.ExecuteTemplate(&out, name, data); err != nil {
+	if err := templates().ExecuteTemplate(&out, name, data); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil

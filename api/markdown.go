@@ -5,9 +5,12 @@ import (
 	"html/template"
 	"regexp"
 	"strings"
+	"sync"
 )
 
-var inlineMarkdown = regexp.MustCompile("`([^`]+)`|\\*\\*([^*]+)\\*\\*|\\[([^\\]]+)\\]\\(([^)\\s]+)\\)")
+var inlineMarkdown = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("`([^`]+)`|\\*\\*([^*]+)\\*\\*|\\[([^\\]]+)\\]\\(([^)\\s]+)\\)")
+})
 
 // markdown renders the part of Markdown that the document's descriptions use: paragraphs, `code`,
 // **strong** and [links](#to). Everything is escaped.
@@ -28,7 +31,7 @@ func markdown(text string) template.HTML {
 func inline(text string) template.HTML {
 	var out strings.Builder
 	end := 0
-	for _, m := range inlineMarkdown.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range inlineMarkdown().FindAllStringSubmatchIndex(text, -1) {
 		group := func(i int) string { return html.EscapeString(text[m[2*i]:m[2*i+1]]) }
 		out.WriteString(html.EscapeString(text[end:m[0]]))
 		switch end = m[1]; {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -120,7 +121,9 @@ func isFence(line string) bool { return strings.TrimRight(line, " \t") == "---" 
 // isEnd reports whether a line ends the front matter; ... ends a document of YAML (YAML 1.2 §9.1.2).
 func isEnd(line string) bool { return isFence(line) || strings.TrimRight(line, " \t") == "..." }
 
-var isKnownKey = regexp.MustCompile(`(?i)^\s*["']?(name|description)["']?\s*:`)
+var isKnownKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^\s*["']?(name|description)["']?\s*:`)
+})
 
 // opening returns the first line of the front matter, or -1. Blank lines and comments may come before
 // it, if it has one of our keys: otherwise the line --- can be a rule in the text.
@@ -132,7 +135,7 @@ func (f *File) opening(lines []string) int {
 		case inComment:
 			inComment = !strings.Contains(text, "-->")
 		case isFence(line):
-			if i > 0 && !slices.ContainsFunc(untilFence(lines[i+1:]), isKnownKey.MatchString) {
+			if i > 0 && !slices.ContainsFunc(untilFence(lines[i+1:]), isKnownKey().MatchString) {
 				return -1
 			}
 			if i > 0 {
@@ -222,7 +225,9 @@ func Slug(name string) string {
 	return strings.Trim(slug[:min(len(slug), maxName)], "-._")
 }
 
-var isKey = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+var isKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+})
 
 // frontmatter reads the name and the description. first is the number of the first line.
 func (f *File) frontmatter(lines []string, first int) (map[string]string, error) {
@@ -287,7 +292,7 @@ func (f *File) key(line string, number int) (key, value string, ok bool) {
 	key = strings.Trim(strings.TrimSpace(key), `"'`)
 	known := strings.ToLower(key) == "name" || strings.ToLower(key) == "description"
 	separate := value == "" || value[0] == ' ' || value[0] == '\t'
-	if !ok || !isKey.MatchString(key) || !separate && !known {
+	if !ok || !isKey().MatchString(key) || !separate && !known {
 		f.notef("line %d is not key: value, and is ignored", number)
 		return "", "", false
 	}

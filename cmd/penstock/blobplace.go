@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/alecthomas/kong"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -20,7 +21,9 @@ import (
 type blobPlace string
 
 // scheme is how a URL begins. A folder with such a name can be written with ./ before it.
-var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):`)
+var scheme = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):`)
+})
 
 // decodeBlobPlace reads a place from a flag. It checks nothing: the command line repeats the value of
 // a variable that is refused here, and that may hold a password by mistake.
@@ -38,7 +41,7 @@ func decodeBlobPlace(ctx *kong.DecodeContext, target reflect.Value) error {
 }
 
 // isBucket reports whether the place is in an object store.
-func (p blobPlace) isBucket() bool { return scheme.MatchString(string(p)) }
+func (p blobPlace) isBucket() bool { return scheme().MatchString(string(p)) }
 
 // bucketPlace is what a place in an object store says.
 type bucketPlace struct {
@@ -58,7 +61,7 @@ func (p blobPlace) check() error {
 // parse reads a place in an object store. Its errors do not repeat the text.
 func (p blobPlace) parse() (at bucketPlace, err error) {
 	const form = "s3://BUCKET/PREFIX?endpoint=URL&region=REGION&path_style=true"
-	if found := scheme.FindStringSubmatch(string(p)); found == nil || found[1] != "s3" {
+	if found := scheme().FindStringSubmatch(string(p)); found == nil || found[1] != "s3" {
 		return at, exitf(
 			exitUsage, "a place that begins with %q is not supported; use a folder, or %s (write ./ before a folder whose "+
 				"name has a colon)", cmp.Or(found...), form,

@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -50,7 +51,9 @@ func (l listed) name() string { return cmp.Or(l.Name, l.Config.Name, l.DisplayNa
 
 // plainWord matches words without a special meaning in any shell. Others choose the names, so a
 // shell must not interpret them.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._/@:+-]*$`)
+var plainWord = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._/@:+-]*$`)
+})
 
 // names lists the server's resources for a value. It quickly returns nothing without a key, a
 // server or the permission.
@@ -84,7 +87,7 @@ func (t typed) names(ctx context.Context, v *kong.Value, prefix string) []candid
 			words = words[2:]
 		}
 		for _, word := range words {
-			if plainWord.MatchString(word) {
+			if plainWord().MatchString(word) {
 				list = append(list, candidate{prefix + word, cleanLine(item.help(word))})
 				break
 			}

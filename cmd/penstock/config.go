@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/alecthomas/kong"
@@ -183,7 +184,9 @@ func flagText(node *yaml.Node) (any, error) {
 
 // harnessName matches valid names of harnesses in the file. The contract shows the name as
 // harness.type.
-var harnessName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+var harnessName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+})
 
 func (s *fileSettings) readHarnesses(node *yaml.Node) error {
 	var document map[string]map[string]yaml.Node
@@ -192,7 +195,7 @@ func (s *fileSettings) readHarnesses(node *yaml.Node) error {
 	}
 	s.Harnesses = map[string]harnessSettings{}
 	for _, name := range slices.Sorted(maps.Keys(document)) {
-		if !harnessName.MatchString(name) || name == penstock.HarnessBuiltin || name == "oz" {
+		if !harnessName().MatchString(name) || name == penstock.HarnessBuiltin || name == "oz" {
 			return fmt.Errorf("%q is not a valid name: use lower-case letters, digits, - and _; the name of the built-in "+
 				"agent is reserved", name)
 		}

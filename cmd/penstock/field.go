@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -38,7 +39,7 @@ func nameInputs(err error, parsed *kong.Context) {
 		refused.fields[i] = named
 	}
 	refused.detail = in.rename(refused.detail)
-	refused.detail = queryParameter.ReplaceAllStringFunc(refused.detail, func(said string) string {
+	refused.detail = queryParameter().ReplaceAllStringFunc(refused.detail, func(said string) string {
 		if in := in.of("?" + strings.TrimPrefix(said, "query parameter ")); in != nil {
 			return inputName(in)
 		}
@@ -47,7 +48,9 @@ func nameInputs(err error, parsed *kong.Context) {
 }
 
 // queryParameter matches a query parameter in a sentence of the server.
-var queryParameter = regexp.MustCompile(`query parameter [a-z_]+`)
+var queryParameter = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`query parameter [a-z_]+`)
+})
 
 // unitOf returns the unit in the name of a field, or 0. The flag of such a field is a duration.
 func unitOf(pointer string) time.Duration {
@@ -61,7 +64,9 @@ func unitOf(pointer string) time.Duration {
 }
 
 // wholeNumber matches a number of a sentence.
-var wholeNumber = regexp.MustCompile(`\b[1-9][0-9]*\b`)
+var wholeNumber = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b[1-9][0-9]*\b`)
+})
 
 // asDurations writes the numbers of a sentence as a flag takes them, such as 1h30m. A unit of 0
 // changes nothing.
@@ -69,7 +74,7 @@ func asDurations(sentence string, unit time.Duration) string {
 	if unit == 0 {
 		return sentence
 	}
-	return wholeNumber.ReplaceAllStringFunc(sentence, func(text string) string {
+	return wholeNumber().ReplaceAllStringFunc(sentence, func(text string) string {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n > int64(math.MaxInt64/unit) {
 			return text
@@ -150,14 +155,16 @@ func belowInput(in *kong.Value, pointer string) string {
 }
 
 // otherField matches a field of the contract in a sentence: a word with underscores or dots.
-var otherField = regexp.MustCompile(`\b[a-z]+(?:[._][a-z]+)+\b`)
+var otherField = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b[a-z]+(?:[._][a-z]+)+\b`)
+})
 
 // rename replaces the fields in a sentence of the server.
 func (l inputList) rename(sentence string) string {
 	if l.file() {
 		return sentence
 	}
-	return otherField.ReplaceAllStringFunc(sentence, func(field string) string {
+	return otherField().ReplaceAllStringFunc(sentence, func(field string) string {
 		if in := l.of("/" + strings.ReplaceAll(field, ".", "/")); in != nil {
 			return inputName(in)
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -26,15 +27,17 @@ import (
 type kmsKey string
 
 // awsKey matches the valid forms of KEY: an ARN with its region, an alias, or an id.
-var awsKey = regexp.MustCompile(
-	`^(?:arn:aws[a-z-]*:kms:([a-z0-9-]+):[0-9]{12}:(?:key|alias)/[\w/-]+|alias/[\w/-]+|[0-9A-Za-z-]+)$`,
-)
+var awsKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`^(?:arn:aws[a-z-]*:kms:([a-z0-9-]+):[0-9]{12}:(?:key|alias)/[\w/-]+|alias/[\w/-]+|[0-9A-Za-z-]+)$`,
+	)
+})
 
 // parse also accepts a third slash, which gocloud.dev has before an ARN.
 func (k kmsKey) parse() (key, region string, err error) {
 	rest, found := strings.CutPrefix(string(k), "awskms://")
 	key, rawQuery, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "?")
-	parts := awsKey.FindStringSubmatch(key)
+	parts := awsKey().FindStringSubmatch(key)
 	query, err := url.ParseQuery(rawQuery)
 	region = query.Get("region")
 	query.Del("region")

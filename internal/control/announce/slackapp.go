@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf16"
@@ -32,8 +33,12 @@ const (
 )
 
 var (
-	slackUser  = regexp.MustCompile(`^[UW][A-Z0-9]{1,30}$`) // matches the id of a Slack user
-	slackError = regexp.MustCompile(`^[a-z_]{1,64}$`)       // matches the name of an error
+	slackUser = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[UW][A-Z0-9]{1,30}$`)
+	}) // matches the id of a Slack user
+	slackError = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[a-z_]{1,64}$`)
+	}) // matches the name of an error
 )
 
 // withDoor adds the URL to which Slack sends clicks.
@@ -103,7 +108,7 @@ func checkMayAnswer(bad func(pointer, format string, args ...any), list []string
 		return
 	}
 	for i, user := range list {
-		if !slackUser.MatchString(user) {
+		if !slackUser().MatchString(user) {
 			bad(fmt.Sprintf("/may_answer/%d", i), "must be the id of a Slack user, such as U024BE7LH")
 		}
 	}
@@ -336,7 +341,7 @@ func readPosted(got *answer, mask *secret.Masker) (p posted, limited bool) {
 	case success && isJSON && p.OK:
 	case isJSON && slackErrors[p.Error] != "":
 		got.problem = p.Error + ": " + slackErrors[p.Error]
-	case isJSON && slackError.MatchString(p.Error):
+	case isJSON && slackError().MatchString(p.Error):
 		got.problem = p.Error + ": Slack refused the message."
 	case isJSON && p.Error != "":
 		got.problem = "Slack refused the message."

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"regexp"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -20,11 +21,15 @@ const (
 )
 
 var (
-	jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
-	oddNumber  = regexp.MustCompile(
-		`^[-+]?(0o[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|` +
-			`\.[0-9][0-9_]*([eE][-+]?[0-9]+)?|\.inf|\.Inf|\.INF)$|^\.(nan|NaN|NAN)$`,
-	)
+	jsonNumber = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+	})
+	oddNumber = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(
+			`^[-+]?(0o[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|` +
+				`\.[0-9][0-9_]*([eE][-+]?[0-9]+)?|\.inf|\.Inf|\.INF)$|^\.(nan|NaN|NAN)$`,
+		)
+	})
 )
 
 func kindOf(node *yaml.Node) scalarKind {
@@ -46,9 +51,9 @@ func plainKind(value string) scalarKind {
 	switch {
 	case len(value) > 512 || value[0] > '9':
 		return textScalar
-	case jsonNumber.MatchString(value):
+	case jsonNumber().MatchString(value):
 		return numberScalar
-	case oddNumber.MatchString(value):
+	case oddNumber().MatchString(value):
 		return oddScalar
 	}
 	return textScalar

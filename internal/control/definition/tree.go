@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -21,8 +22,12 @@ type place struct {
 }
 
 var (
-	resourceNames = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-	otherNames    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	resourceNames = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	})
+	otherNames = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	})
 )
 
 // layout finds the resource of each file.
@@ -206,9 +211,9 @@ func skillPart(at place) place {
 func (p *parser) named(d *document, at place, names []string) bool {
 	ok := true
 	for _, name := range names {
-		valid, rule := otherNames, "must be 1 to 63 letters, digits, . _ and -, the first one a letter or digit"
+		valid, rule := otherNames(), "must be 1 to 63 letters, digits, . _ and -, the first one a letter or digit"
 		if at.kind == KindAutomation || at.kind == KindWebhook {
-			valid, rule = resourceNames, "must be 1 to 63 lower-case letters, digits and -, the first one a letter or digit"
+			valid, rule = resourceNames(), "must be 1 to 63 lower-case letters, digits and -, the first one a letter or digit"
 		}
 		if valid.MatchString(name) {
 			continue

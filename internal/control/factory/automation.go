@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
@@ -17,14 +18,16 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/trigger"
 )
 
-var resourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+var resourceName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+})
 
 // ResourceName turns a label into the name of an automation or webhook, which is also the name of
 // its file. The name is in lower case and has one - for consecutive spaces. ok is false if the
 // result is not a valid name.
 func ResourceName(label string) (name string, ok bool) {
 	name = strings.Join(strings.Fields(strings.ToLower(label)), "-")
-	return name, resourceName.MatchString(name)
+	return name, resourceName().MatchString(name)
 }
 
 // resourceNameRule describes the labels that [ResourceName] accepts.

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
@@ -295,7 +296,9 @@ func changeFactory(r *store.FactoryRow, req FactoryRequest) error {
 	return nil
 }
 
-var ticketSource = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var ticketSource = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+})
 
 // Dispatch starts a run of a factory's foreman. The run is durable when it returns. The run's
 // metadata names the ticket, or the run itself if the request has none.
@@ -367,7 +370,7 @@ func (s *Factories) startedBy(d *Dispatched, runID string) {
 func checkDispatch(req DispatchRequest) (source, id string, errs []penstock.FieldError) {
 	if req.TicketRef != "" {
 		source, id, _ = strings.Cut(req.TicketRef, ":")
-		if !ticketSource.MatchString(source) || id == "" ||
+		if !ticketSource().MatchString(source) || id == "" ||
 			len(run.CheckMetadata(map[string]string{"ticket_id": id})) > 0 {
 			errs = append(
 				errs,

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -171,7 +172,9 @@ func useRepositorySecret(ctx context.Context, tx *store.Tx, p penstock.Principal
 	return err
 }
 
-var scpForm = regexp.MustCompile(`^(?:[^@/]+@)?([^:/]+):(.+)$`)
+var scpForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:[^@/]+@)?([^:/]+):(.+)$`)
+})
 
 // placeOf returns the host and path of a repository, which all its URLs share. It returns ""
 // for a repository on this machine.
@@ -179,7 +182,7 @@ func placeOf(raw string) string {
 	host, path := "", ""
 	if u, err := url.Parse(raw); err == nil && u.Host != "" {
 		host, path = u.Hostname(), u.Path
-	} else if m := scpForm.FindStringSubmatch(raw); m != nil && !strings.Contains(raw, "://") {
+	} else if m := scpForm().FindStringSubmatch(raw); m != nil && !strings.Contains(raw, "://") {
 		host, path = m[1], m[2]
 	}
 	path = strings.TrimSuffix(strings.Trim(path, "/"), ".git")

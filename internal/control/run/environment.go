@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
@@ -149,9 +150,15 @@ const (
 )
 
 var (
-	imageName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)
-	githubOwner = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
-	githubRepo  = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+	imageName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)
+	})
+	githubOwner = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
+	})
+	githubRepo = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+	})
 )
 
 // checkEnvironment returns all errors of a configuration, and makes its name canonical.
@@ -163,7 +170,7 @@ func (s *Catalog) checkEnvironment(c *penstock.EnvironmentConfig) error {
 	c.Name = strings.TrimSpace(c.Name)
 	request.Name(bad, c.Name, false)
 	request.Text(bad, "/description", c.Description, request.MaxDescription)
-	if c.DockerImage != "" && (len(c.DockerImage) > maxImageName || !imageName.MatchString(c.DockerImage)) {
+	if c.DockerImage != "" && (len(c.DockerImage) > maxImageName || !imageName().MatchString(c.DockerImage)) {
 		bad(
 			"/docker_image",
 			"is not a valid image reference; use a lower-case name, such as registry.example.com/team/app:1.2",
@@ -273,10 +280,10 @@ func (s *Catalog) checkRepos(bad func(pointer, format string, args ...any), c *p
 	}
 	for i, r := range c.GitHubRepos {
 		at := fmt.Sprintf("/github_repos/%d", i)
-		if len(r.Owner) > maxGitHubName || !githubOwner.MatchString(r.Owner) {
+		if len(r.Owner) > maxGitHubName || !githubOwner().MatchString(r.Owner) {
 			bad(at+"/owner", "is not the name of a GitHub user or organization")
 		}
-		if len(r.Repo) > maxGitHubName || !githubRepo.MatchString(r.Repo) || strings.Trim(r.Repo, ".") == "" {
+		if len(r.Repo) > maxGitHubName || !githubRepo().MatchString(r.Repo) || strings.Trim(r.Repo, ".") == "" {
 			bad(at+"/repo", "is not the name of a repository, without its owner")
 		}
 		once(at, strings.ToLower(githubURL(r)))

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/ssestream"
@@ -74,7 +75,7 @@ func (a *chatResponse) read(response *http.Response) error {
 		if err != nil {
 			return failure(a.provider, err)
 		}
-		if text := bytes.TrimSpace(begin); !eventStream.Match(text) { // some send a stream under another type
+		if text := bytes.TrimSpace(begin); !eventStream().Match(text) { // some send a stream under another type
 			a.done = true
 			return a.event("", text)
 		}
@@ -104,7 +105,9 @@ func (a *chatResponse) read(response *http.Response) error {
 	return nil
 }
 
-var eventStream = regexp.MustCompile(`^(data|event|id|retry)?:`)
+var eventStream = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(data|event|id|retry)?:`)
+})
 
 // event reads one event. An error in it ends the response.
 func (a *chatResponse) event(kind string, data []byte) error {
@@ -212,9 +215,11 @@ func isSet(raw json.RawMessage) bool {
 }
 
 // lastingError matches the codes and types of errors that another attempt does not change.
-var lastingError = regexp.MustCompile(
-	`invalid_request|authentication|permission|insufficient_quota|context_length|not_found|BadRequest`,
-)
+var lastingError = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`invalid_request|authentication|permission|insufficient_quota|context_length|not_found|BadRequest`,
+	)
+})
 
 // streamError is an error in a response with the status 200.
 func (a *chatResponse) streamError(problem json.RawMessage) error {
@@ -233,7 +238,7 @@ func (a *chatResponse) streamError(problem json.RawMessage) error {
 	}
 	failed := a.failure(status, cmp.Or(penstock.ErrorText("application/json", problem), "it returned an error"))
 	words := string(known.Code) + known.Type
-	if lastingError.MatchString(words) {
+	if lastingError().MatchString(words) {
 		failed.transient = false
 	}
 	return failed

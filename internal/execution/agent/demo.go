@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -292,13 +293,15 @@ func summary(prompt string, listing, payload part) string {
 	return b.String()
 }
 
-var lineNumber = regexp.MustCompile(`(?m)^ *\d+\t`)
+var lineNumber = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^ *\d+\t`)
+})
 
 // describePayload lists the top-level keys of a JSON object, or shows the beginning of another
 // payload. Its argument is the output of read_files.
 func describePayload(output string) string {
 	_, body, _ := strings.Cut(output, "\n")
-	body = lineNumber.ReplaceAllString(body, "")
+	body = lineNumber().ReplaceAllString(body, "")
 	var object map[string]json.RawMessage
 	if json.Unmarshal([]byte(body), &object) != nil {
 		return indent(cut(body, 1000))

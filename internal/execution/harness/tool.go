@@ -7,12 +7,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/penstock-dev/penstock/internal/execution/acp"
 )
 
 // mcpTitle is how Gemini CLI and Qwen Code show a tool of an MCP server.
-var mcpTitle = regexp.MustCompile(`^(\S+) \((\S+) MCP Server\)`)
+var mcpTitle = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\S+) \((\S+) MCP Server\)`)
+})
 
 // mcpTool reads the name that agents give to a tool of an MCP server: mcp__server__tool, or
 // server_tool if the session has this server.
@@ -30,7 +33,7 @@ func (s *Session) mcpTool(call acp.ToolCall) (server, tool string, ok bool) {
 				return server, tool, true
 			}
 		}
-		if found := mcpTitle.FindStringSubmatch(name); found != nil {
+		if found := mcpTitle().FindStringSubmatch(name); found != nil {
 			return found[2], found[1], true
 		}
 		for _, server := range slices.Sorted(maps.Keys(s.MCPServers)) {

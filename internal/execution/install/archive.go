@@ -18,6 +18,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // An archive contains the npm packages of a program and of its Node as npm downloads them, each
@@ -26,7 +27,9 @@ import (
 // maxPackage bounds one npm package, packed and unpacked.
 const maxPackage = 2 << 30
 
-var packageName = regexp.MustCompile(`^[0-9a-f]{128}\.tgz$`)
+var packageName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-f]{128}\.tgz$`)
+})
 
 // hashOf returns the hash of an npm integrity, in hexadecimal digits.
 func hashOf(integrity string) (string, error) {
@@ -128,7 +131,7 @@ func unpackArchive(name, dir string) error {
 		if err != nil {
 			return fmt.Errorf("read the archive %s: %w", name, err)
 		}
-		if !packageName.MatchString(header.Name) || header.Typeflag != tar.TypeReg || header.Size > maxPackage {
+		if !packageName().MatchString(header.Name) || header.Typeflag != tar.TypeReg || header.Size > maxPackage {
 			return fmt.Errorf("%s is not an archive of install --save: it has %q", name, header.Name)
 		}
 		at := filepath.Join(dir, header.Name) //nolint:gosec // the name is 128 digits

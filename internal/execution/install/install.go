@@ -96,7 +96,7 @@ func (s *Store) find(name, version string) (Program, bool) {
 // Current returns the version of a program that runs use.
 func (s *Store) Current(name string) (Program, bool) {
 	version, err := os.Readlink(filepath.Join(s.dir, name, currentLink))
-	if err != nil || !validVersion.MatchString(version) {
+	if err != nil || !validVersion().MatchString(version) {
 		return Program{}, false
 	}
 	return s.find(name, version)

@@ -365,7 +365,7 @@ func TestPinsAreWhole(t *testing.T) {
 				machines[cpu] = machines[cpu] || slices.Contains(locked.CPU, cpu) && locked.OS.include("linux")
 			}
 		}
-		if pin, ok := s.Pin(p.Name); !ok || !validVersion.MatchString(pin.Version) {
+		if pin, ok := s.Pin(p.Name); !ok || !validVersion().MatchString(pin.Version) {
 			t.Errorf("%s: %+v", p.Name, pin)
 		}
 		if p.Name != "gemini" && (!machines["x64"] || !machines["arm64"]) {

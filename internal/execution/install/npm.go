@@ -40,7 +40,7 @@ func (s *Store) Install(ctx context.Context, r Request) (Program, error) {
 	if r.Version == "" {
 		r.Version = pin.Version
 	}
-	if !validVersion.MatchString(r.Version) {
+	if !validVersion().MatchString(r.Version) {
 		return Program{}, fmt.Errorf("%q is not an exact version such as %s", r.Version, pin.Version)
 	}
 	if r.Version != pin.Version && (r.From != "" || r.Save != "") {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // locks holds a package.json and a package-lock.json for each program. `make harness-locks` writes
@@ -184,7 +185,9 @@ func (s *Store) lockOf(name string) (l lockFile, err error) {
 }
 
 // validVersion is what npm accepts as an exact version.
-var validVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
+var validVersion = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
+})
 
 // compareVersions orders versions; a pre-release comes before its release.
 func compareVersions(a, b string) int {

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/penstock-dev/penstock/internal/supply/secret"
@@ -66,9 +67,11 @@ func saltedSum(salt, form string) string {
 
 // keyName matches names of settings that hold a key. It is strict, because the words of such a setting are removed
 // from all files: AUTHOR and TOKENIZER are no keys.
-var keyName = regexp.MustCompile(
-	`(?i)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH|AUTHORIZATION|COOKIE)S?($|[_-])|(^|[_-])PAT($|[_-])`,
-)
+var keyName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`(?i)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH|AUTHORIZATION|COOKIE)S?($|[_-])|(^|[_-])PAT($|[_-])`,
+	)
+})
 
 // keptSecrets returns the values of a run's secrets by name, also as parts of settings of MCP servers. A setting whose
 // name is a key's may contain one in clear. The values in final must not enter the sandbox, so they are never put back.
@@ -83,8 +86,8 @@ func (b *box) keptSecrets() (granted, final map[string]string) {
 	for name, server := range b.config.MCPServers {
 		for kind, settings := range map[string]map[string]string{"env": server.Env, "headers": server.Headers} {
 			for key, value := range settings {
-				refs := secretRef.FindAllStringSubmatch(value, -1)
-				if len(refs) == 0 && !keyName.MatchString(key) {
+				refs := secretRef().FindAllStringSubmatch(value, -1)
+				if len(refs) == 0 && !keyName().MatchString(key) {
 					continue // an ordinary setting
 				}
 				values := granted

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/wall/image"
@@ -67,13 +68,15 @@ func ownHeaders(s penstock.MCPServer) map[string]string {
 	return headers
 }
 
-var secretRef = regexp.MustCompile(`\$\{\{\s*secrets\.([A-Za-z0-9_]+)\s*\}\}`)
+var secretRef = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$\{\{\s*secrets\.([A-Za-z0-9_]+)\s*\}\}`)
+})
 
 // fillSecrets replaces ${{ secrets.NAME }}; missing names one that the run does
 // not have.
 func (t *task) fillSecrets(value string) (text, missing string) {
-	text = secretRef.ReplaceAllStringFunc(value, func(ref string) string {
-		name := secretRef.FindStringSubmatch(ref)[1]
+	text = secretRef().ReplaceAllStringFunc(value, func(ref string) string {
+		name := secretRef().FindStringSubmatch(ref)[1]
 		secret, ok := t.Secrets[name]
 		if !ok {
 			secret, ok = t.NetworkSecrets[name]
@@ -104,7 +107,7 @@ func (t *task) secrets() []string {
 		list = append(list, own.Value)
 	}
 	for name, value := range t.program.Env {
-		if secretName.MatchString(name) {
+		if secretName().MatchString(name) {
 			list = append(list, value)
 		}
 	}
@@ -120,7 +123,9 @@ func (t *task) secrets() []string {
 }
 
 // secretName matches names of variables and headers that hold a key and not a setting.
-var secretName = regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH|COOKIE|(^|_)PAT($|_)`)
+var secretName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH|COOKIE|(^|_)PAT($|_)`)
+})
 
 // longEnough lists a configured value and its words as secrets if they are too long for an ordinary
 // setting. A header often is "Bearer" and a token.

@@ -150,7 +150,7 @@ func (m *mirror) fetch(ctx context.Context, lock *os.File, path string, refs ...
 // fetch, and the ref of the mirror to store it in.
 func (m *mirror) wanted(ctx context.Context, lock *os.File, ref string) (from, to string, err error) {
 	names := []string{"refs/heads/" + ref, "refs/tags/" + ref}
-	if commitID.MatchString(ref) {
+	if commitID().MatchString(ref) {
 		_, err := m.ask(ctx, lock, "--", m.remote.url, "HEAD")
 		return ref, "refs/penstock/" + ref, err
 	}

@@ -56,13 +56,13 @@ func (c *Cache) Head(ctx context.Context, src Source) (Head, error) {
 func headOf(refs map[string]string, branch string) (Head, error) {
 	if branch != "" {
 		commit := refs["refs/heads/"+branch]
-		if !commitID.MatchString(commit) {
+		if !commitID().MatchString(commit) {
 			return Head{}, fmt.Errorf("%w: %s", ErrNoBranch, branch)
 		}
 		return Head{branch, commit}, nil
 	}
 	commit := refs["HEAD"]
-	if !commitID.MatchString(commit) {
+	if !commitID().MatchString(commit) {
 		return Head{}, fmt.Errorf("%w: its default branch has no commits", ErrNoBranch)
 	}
 	branch = strings.TrimPrefix(refs["ref: HEAD"], "refs/heads/")

@@ -117,7 +117,7 @@ func (m *mirror) defaultBranch(ctx context.Context, lock *os.File) (string, erro
 	if ref == "" {
 		return "", errUnborn
 	}
-	if !commitID.MatchString(ref) && (!strings.HasPrefix(ref, "refs/heads/") || CheckRef(ref) != nil) {
+	if !commitID().MatchString(ref) && (!strings.HasPrefix(ref, "refs/heads/") || CheckRef(ref) != nil) {
 		return "", fmt.Errorf("the repository's default branch has the name %q, which is not allowed", ref)
 	}
 	return ref, nil
@@ -134,7 +134,7 @@ func (m *mirror) setHead(ctx context.Context, lock *os.File, ref string) {
 // find resolves ref. The mirror is up to date, so a ref that it lacks is neither a branch nor a
 // tag.
 func (m *mirror) find(ctx context.Context, lock *os.File, ref string) (target, error) {
-	if commitID.MatchString(ref) {
+	if commitID().MatchString(ref) {
 		if commit, err := m.resolve(ctx, lock, ref); err == nil {
 			return target{commit: commit}, nil
 		}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -25,9 +26,15 @@ const maxURL = 2048
 
 var (
 	// [user@]host:path, the common form of ssh remotes.
-	scpURL   = regexp.MustCompile(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):([^:].*)$`)
-	hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?\.?$`)
-	userName = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._@+-]*$`)
+	scpURL = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):([^:].*)$`)
+	})
+	hostName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?\.?$`)
+	})
+	userName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._@+-]*$`)
+	})
 )
 
 // CheckURL returns an error if the URL of a remote is invalid. Valid are https: and ssh: (also as
@@ -96,7 +103,7 @@ func parse(raw string, local bool) (*url.URL, error) {
 		return nil, errors.New("the URL begins or ends with a space")
 	}
 	if !strings.Contains(raw, "://") {
-		m := scpURL.FindStringSubmatch(raw)
+		m := scpURL().FindStringSubmatch(raw)
 		if m == nil {
 			return nil, errors.New("the URL is neither https://…, ssh://… nor user@host:path")
 		}
@@ -139,7 +146,7 @@ func checkParts(u *url.URL, local bool) error {
 		if _, ok := u.User.Password(); ok {
 			return errors.New("an ssh URL must not have a password")
 		}
-		if name := u.User.Username(); name != "" && !userName.MatchString(name) {
+		if name := u.User.Username(); name != "" && !userName().MatchString(name) {
 			return errors.New("the URL has no valid user name")
 		}
 	default:
@@ -148,13 +155,15 @@ func checkParts(u *url.URL, local bool) error {
 	if addr, err := netip.ParseAddr(u.Hostname()); err == nil && addr.Zone() == "" {
 		return nil
 	}
-	if !hostName.MatchString(u.Hostname()) {
+	if !hostName().MatchString(u.Hostname()) {
 		return errors.New("the URL has no valid host name")
 	}
 	return nil
 }
 
-var commitID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+var commitID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+})
 
 // CheckRef returns an error for an invalid branch, tag, full ref name or commit id; "" is the
 // default branch. The rules come from git-check-ref-format(1). A name must not look like an option.

@@ -73,12 +73,14 @@ type row struct {
 type decimal int64
 
 // The form of a number: at most 999,999 with six places.
-var decimalForm = regexp.MustCompile(`^\d{1,6}(\.\d{1,6})?$`)
+var decimalForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\d{1,6}(\.\d{1,6})?$`)
+})
 
 // UnmarshalYAML reads the digits as they are written, never through a float.
 func (d *decimal) UnmarshalYAML(node *yaml.Node) error {
 	exact, ok := new(big.Rat).SetString(node.Value)
-	if node.Kind != yaml.ScalarNode || !decimalForm.MatchString(node.Value) || !ok {
+	if node.Kind != yaml.ScalarNode || !decimalForm().MatchString(node.Value) || !ok {
 		return fmt.Errorf("line %d: %q is not a price: use a number such as 0.25, up to 999999, with at most six places",
 			node.Line, node.Value)
 	}

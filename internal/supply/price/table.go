@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -94,7 +95,9 @@ func (t *Table) Limits(provider, name string) (window, maxOutput int64) {
 }
 
 // dated is the end of a name that a provider gives to one version of a model.
-var dated = regexp.MustCompile(`-(\d{8}|\d{4}-\d{2}-\d{2})$`)
+var dated = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`-(\d{8}|\d{4}-\d{2}-\d{2})$`)
+})
 
 // offline is penstock.ModelOffline, which calls nothing and is free whatever a list says.
 var offline = &model{free: true}
@@ -114,7 +117,7 @@ func (t *Table) find(provider, name string) (*model, bool) {
 	case provider == "gemini":
 		provider = "google"
 	}
-	for _, candidate := range []string{name, dated.ReplaceAllString(name, ""), "*"} {
+	for _, candidate := range []string{name, dated().ReplaceAllString(name, ""), "*"} {
 		if m, ok := t.models[provider+"/"+candidate]; ok && name != "" {
 			return m, true
 		}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // form returns why the form in the body of r cannot be read as its host would read it, or "". Otherwise
@@ -38,8 +39,12 @@ func (l limits) form(r *http.Request) string {
 // boundaries match the parameter of a multipart type, as parsers look for it. They disagree on which one
 // counts, on its extended form (RFC 2231), and on what ends or escapes its value.
 var (
-	boundaries    = regexp.MustCompile(`(?i)boundary[\s*0-9]*=`)
-	plainBoundary = regexp.MustCompile(`boundary=(?:"[a-z0-9'()+_./:=?-]{1,70}"|[a-z0-9'()+_./:=?-]{1,70}(?:[\s;]|$))`)
+	boundaries = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)boundary[\s*0-9]*=`)
+	})
+	plainBoundary = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`boundary=(?:"[a-z0-9'()+_./:=?-]{1,70}"|[a-z0-9'()+_./:=?-]{1,70}(?:[\s;]|$))`)
+	})
 )
 
 // scannerOf returns what looks for fields in the body of r, nil if hosts read none there. A reason
@@ -58,9 +63,9 @@ func scannerOf(r *http.Request) (scan io.Writer, reason string) {
 	charset, boundary := strings.ToLower(parameters["charset"]), parameters["boundary"]
 	unclear := (err != nil || len(types) > 1) && (isForm || strings.Contains(text, "charset"))
 	switch coding := strings.Join(r.Header.Values("Content-Encoding"), ","); {
-	case unclear, multipart && (boundary == "" || len(boundaries.FindAllString(text, 2)) != 1):
+	case unclear, multipart && (boundary == "" || len(boundaries().FindAllString(text, 2)) != 1):
 		return nil, "a form with this Content-Type " + anotherMethod
-	case multipart && !plainBoundary.MatchString(text):
+	case multipart && !plainBoundary().MatchString(text):
 		return nil, "a form whose boundary has other characters than letters, digits and '()+_./:=?- " + anotherMethod
 	case coding != "" && !strings.EqualFold(coding, "identity"):
 		return nil, "a compressed body " + anotherMethod
@@ -138,12 +143,14 @@ func (s *pairScanner) Write(p []byte) (int, error) {
 }
 
 // leadingSpace is what hosts may cut off before a name is complete.
-var leadingSpace = regexp.MustCompile(`^(?:%20|%0[0-9a-fA-F]|[+\s])+`)
+var leadingSpace = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:%20|%0[0-9a-fA-F]|[+\s])+`)
+})
 
 func (s *pairScanner) end() error {
 	name := unescape(string(s.name))
 	if replacesMethod(name) || isMethod(name, unescape(string(s.value)), s.method) ||
-		len(s.name) == maxFormName && len(leadingSpace.Find(s.name)) > maxFormName/2 {
+		len(s.name) == maxFormName && len(leadingSpace().Find(s.name)) > maxFormName/2 {
 		return &overrideError{name}
 	}
 	return nil
@@ -221,22 +228,28 @@ func (s *partScanner) endLine() error {
 // Hosts look for the name of a part in all of its header, whatever the field is called, and end a name at
 // different characters. RFC 7578 §4.2 forbids the extended form of a name.
 var (
-	partName  = regexp.MustCompile(`(?i)(?:^|[^\w-])name[\x00-\x20]*(?:\*[\d*]*)?[\x00-\x20]*=[\x00-\x20]*`)
-	partValue = regexp.MustCompile(`^(?:"[^";]*|'[^';]*|[^\s()<>,;:"'/?=]*)`)
-	partID    = regexp.MustCompile(`(?i)content-id[\x00-\x20]*:(.*)`)
+	partName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)(?:^|[^\w-])name[\x00-\x20]*(?:\*[\d*]*)?[\x00-\x20]*=[\x00-\x20]*`)
+	})
+	partValue = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:"[^";]*|'[^';]*|[^\s()<>,;:"'/?=]*)`)
+	})
+	partID = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)content-id[\x00-\x20]*:(.*)`)
+	})
 )
 
 // endField checks a complete header field of a part.
 func (s *partScanner) endField() error {
 	text := strings.ReplaceAll(string(s.field), `\`, "")
 	s.field = s.field[:0]
-	for _, at := range partName.FindAllStringIndex(text, -1) { // also one within the value of another
-		name := strings.Trim(partValue.FindString(text[at[1]:]), `"'`)
+	for _, at := range partName().FindAllStringIndex(text, -1) { // also one within the value of another
+		name := strings.Trim(partValue().FindString(text[at[1]:]), `"'`)
 		if strings.Contains(text[at[0]:at[1]], "*") || replacesMethod(name) {
 			return &overrideError{name}
 		}
 	}
-	if match := partID.FindStringSubmatch(text); match != nil {
+	if match := partID().FindStringSubmatch(text); match != nil {
 		id := strings.Trim(match[1], " \t<>\"")
 		if replacesMethod(id) {
 			return &overrideError{id} // Rack takes it for the name of a part that has none

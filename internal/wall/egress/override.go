@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -15,14 +16,20 @@ import (
 // rule would then decide about another request than the one that the host reads. Names are compared
 // in lower case with hyphens, because a server behind CGI or WSGI reads X_HTTP_Method as X-HTTP-Method.
 var (
-	methodHeader = regexp.MustCompile(`^(?:x-)?(?:http-|original-|forwarded-|real-|request-)?(?:method|verb)$|` +
-		`(?:method|verb)-override$|override-(?:http-)?(?:method|verb)$`)
-	pathHeader = regexp.MustCompile(`^x-(?:[a-z0-9]+-)*(?:original|rewrite|rewritten|override|overridden|forwarded|` +
-		`replaced|proxy|request|real)-(?:request-)?(?:url|uri|path|prefix|path-info|script-name|query|query-string)$|` +
-		`^x-(?:http-)?(?:url|uri|path)(?:-override)?$|^(?:x-)?(?:script-name|path-info|request-uri)$|` +
-		`^x-url-(?:rewrite|override)$|^x-waws-unencoded-url$|^destination$`)
-	hostHeader = regexp.MustCompile(`^x-(?:[a-z0-9]+-)*(?:original|rewrite|override|forwarded|real)-(?:host|server|` +
-		`authority|scheme-host)$|^x-(?:http-)?host(?:-override)?$`)
+	methodHeader = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:x-)?(?:http-|original-|forwarded-|real-|request-)?(?:method|verb)$|` +
+			`(?:method|verb)-override$|override-(?:http-)?(?:method|verb)$`)
+	})
+	pathHeader = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^x-(?:[a-z0-9]+-)*(?:original|rewrite|rewritten|override|overridden|forwarded|` +
+			`replaced|proxy|request|real)-(?:request-)?(?:url|uri|path|prefix|path-info|script-name|query|query-string)$|` +
+			`^x-(?:http-)?(?:url|uri|path)(?:-override)?$|^(?:x-)?(?:script-name|path-info|request-uri)$|` +
+			`^x-url-(?:rewrite|override)$|^x-waws-unencoded-url$|^destination$`)
+	})
+	hostHeader = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^x-(?:[a-z0-9]+-)*(?:original|rewrite|override|forwarded|real)-(?:host|server|` +
+			`authority|scheme-host)$|^x-(?:http-)?host(?:-override)?$`)
+	})
 )
 
 // stripped are headers that the proxy removes from each request (httputil.ReverseProxy).
@@ -69,11 +76,11 @@ func (l limits) override(r *http.Request) string {
 		plain := strings.ReplaceAll(strings.ToLower(name), "_", "-")
 		traces := slices.ContainsFunc(values, isTrace)
 		switch {
-		case (l.method || traces) && methodHeader.MatchString(plain):
+		case (l.method || traces) && methodHeader().MatchString(plain):
 			return fmt.Sprintf("the header %s %s", name, anotherMethod)
-		case l.path && pathHeader.MatchString(plain):
+		case l.path && pathHeader().MatchString(plain):
 			return fmt.Sprintf("the header %s %s", name, anotherPath)
-		case l.host && hostHeader.MatchString(plain):
+		case l.host && hostHeader().MatchString(plain):
 			return fmt.Sprintf("the header %s %s", name, anotherHost)
 		}
 	}
@@ -120,5 +127,5 @@ func replacesMethod(name string) bool {
 	name = strings.NewReplacer(" ", "-", ".", "-", "_", "-", "[", "-").Replace(strings.ToLower(strings.TrimSpace(name)))
 	name = strings.TrimRight(name, "-]")
 	return slices.Contains([]string{"-method", "-httpmethod", "-http-method", "-verb"}, name) ||
-		(strings.HasPrefix(name, "x-") || strings.HasSuffix(name, "-override")) && methodHeader.MatchString(name)
+		(strings.HasPrefix(name, "x-") || strings.HasSuffix(name, "-override")) && methodHeader().MatchString(name)
 }

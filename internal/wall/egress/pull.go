@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 const (
@@ -32,16 +33,20 @@ type PullRequest struct {
 
 // pullPaths are the endpoints that create a pull request: GitHub and Gitea or Forgejo, GitLab,
 // Bitbucket Cloud, Bitbucket Data Center, and the GraphQL endpoint that gh uses.
-var pullPaths = regexp.MustCompile(`^(?:` +
-	`(?:/api/v[13])?/repos/[^/]+/[^/]+/pulls` +
-	`|/api/v4/projects/[^/]+/merge_requests` +
-	`|/2\.0/repositories/[^/]+/[^/]+/pullrequests` +
-	`|/rest/api/(?:1\.0|latest)/projects/[^/]+/repos/[^/]+/pull-requests` +
-	`|(?:/api)?/graphql)/?$`)
+var pullPaths = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:` +
+		`(?:/api/v[13])?/repos/[^/]+/[^/]+/pulls` +
+		`|/api/v4/projects/[^/]+/merge_requests` +
+		`|/2\.0/repositories/[^/]+/[^/]+/pullrequests` +
+		`|/rest/api/(?:1\.0|latest)/projects/[^/]+/repos/[^/]+/pull-requests` +
+		`|(?:/api)?/graphql)/?$`)
+})
 
 // pullURL finds the repository and the number in the URL of a pull request.
-var pullURL = regexp.MustCompile(
-	`^/(.+?)/(?:-/merge_requests|merge_requests|pulls?|pull-requests)/([0-9]{1,9})(?:/overview)?/?$`)
+var pullURL = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`^/(.+?)/(?:-/merge_requests|merge_requests|pulls?|pull-requests)/([0-9]{1,9})(?:/overview)?/?$`)
+})
 
 // pullWatch reads a copy of a request and of its response while they stream.
 type pullWatch struct {
@@ -51,7 +56,7 @@ type pullWatch struct {
 }
 
 func watchPull(r *http.Request, t target, path string) *pullWatch {
-	if r.Method != http.MethodPost || !pullPaths.MatchString(path) {
+	if r.Method != http.MethodPost || !pullPaths().MatchString(path) {
 		return nil
 	}
 	return &pullWatch{target: t, sent: bounded{max: maxPullRequest}, got: bounded{max: maxPullResponse}}
@@ -206,7 +211,7 @@ func (w *pullWatch) locate(pull *PullRequest, link string) bool {
 	if err != nil || host != w.target.host && "api."+host != w.target.host || port != w.target.port {
 		return false
 	}
-	match := pullURL.FindStringSubmatch(u.Path)
+	match := pullURL().FindStringSubmatch(u.Path)
 	if match == nil {
 		return false
 	}

@@ -83,7 +83,7 @@ func (c *checker) bound(root *node, header http.Header, size int64) *bound {
 		b.deny("/tools", "has a tool of the provider, and the price list has no window for this model")
 	}
 	c.outputLimit(b, root, most)
-	if ambiguousModel.MatchString(b.model) {
+	if ambiguousModel().MatchString(b.model) {
 		b.deny("/model", "is a model that makes further calls by itself")
 	}
 	return b

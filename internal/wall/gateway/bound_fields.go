@@ -4,10 +4,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // ambiguousModel matches models that search, or call other models, without a tool in the request.
-var ambiguousModel = regexp.MustCompile(`-search-(preview|api)|:online$|deep-research|multi-agent`)
+var ambiguousModel = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`-search-(preview|api)|:online$|deep-research|multi-agent`)
+})
 
 // prompter reads what a request can make the provider read.
 type prompter struct {

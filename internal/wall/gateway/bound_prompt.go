@@ -275,7 +275,7 @@ func (p *prompter) clientTool(name, at string) {
 
 func (p *prompter) anthropicTool(tool *node, at string) {
 	kind := tool.member("type").text()
-	name := toolDate.ReplaceAllString(kind, "")
+	name := toolDate().ReplaceAllString(kind, "")
 	if name == "" || name == "custom" {
 		return
 	}

@@ -138,7 +138,7 @@ func (c *checker) allowModel(model, at string) *Refusal {
 	if strings.Contains(model, "://") { // routers take it, also after the name of a provider, for an address
 		return refuse(at, "The model is a URL. The model gateway forwards only names of models.")
 	}
-	if searchingModel.MatchString(model) && !allowsTool(c.s.opts.ProviderTools, "web_search") {
+	if searchingModel().MatchString(model) && !allowsTool(c.s.opts.ProviderTools, "web_search") {
 		return refuse(at, fmt.Sprintf(
 			"The model %.80q searches the web. Add web_search to network.provider_tools to allow it.", model))
 	}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -40,23 +41,23 @@ const topFields = "request"
 // fieldList lists the fields of a schema by the field that holds their object.
 type fieldList map[string]map[string]mark
 
-// The schemas: one for each API, two for OpenAI's.
+// The schemas: one for each API, two for OpenAI's. Most processes of this program need none.
 var (
-	anthropicFields = readFields("anthropic")
-	chatFields      = readFields("chat")
-	responsesFields = readFields("responses")
-	geminiFields    = readFields("gemini")
+	anthropicFields = sync.OnceValue(func() fieldList { return readFields("anthropic") })
+	chatFields      = sync.OnceValue(func() fieldList { return readFields("chat") })
+	responsesFields = sync.OnceValue(func() fieldList { return readFields("responses") })
+	geminiFields    = sync.OnceValue(func() fieldList { return readFields("gemini") })
 )
 
 // schemas lists the schemas of an API.
 func schemas(api API) []fieldList {
 	switch api {
 	case Anthropic:
-		return []fieldList{anthropicFields}
+		return []fieldList{anthropicFields()}
 	case Gemini:
-		return []fieldList{geminiFields}
+		return []fieldList{geminiFields()}
 	}
-	return []fieldList{chatFields, responsesFields}
+	return []fieldList{chatFields(), responsesFields()}
 }
 
 // schemaOf returns the schema of a call.
@@ -136,11 +137,13 @@ func fold(name string) string {
 }
 
 // allowedField matches a field of Provider.AllowFields.
-var allowedField = regexp.MustCompile(`^([A-Za-z0-9_$-]{1,100}\.)?[A-Za-z0-9_$-]{1,100}$`)
+var allowedField = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z0-9_$-]{1,100}\.)?[A-Za-z0-9_$-]{1,100}$`)
+})
 
 // checkAllowed checks a field of Provider.AllowFields.
 func checkAllowed(api API, field string) error {
-	if !allowedField.MatchString(field) {
+	if !allowedField().MatchString(field) {
 		return fmt.Errorf("%.200q is not a field, such as top_field or messages.field", field)
 	}
 	holder, name := splitField(field)

@@ -26,21 +26,21 @@ func TestTheListsHaveTheFieldsOfTheVendorsSDKs(t *testing.T) {
 		types   []sent
 		refused []string // by the field that holds them
 	}{
-		"anthropic": {anthropicFields, []sent{
+		"anthropic": {anthropicFields(), []sent{
 			{"", anthropic.MessageNewParams{}},
 			{"", anthropic.BetaMessageNewParams{}},
 			{"", anthropic.MessageCountTokensParams{}},
 			{"", anthropic.BetaMessageCountTokensParams{}},
 		}, nil},
-		"chat": {chatFields, []sent{{"", openai.ChatCompletionNewParams{}}}, nil},
-		"responses": {responsesFields, []sent{
+		"chat": {chatFields(), []sent{{"", openai.ChatCompletionNewParams{}}}, nil},
+		"responses": {responsesFields(), []sent{
 			{"", responses.ResponseNewParams{}},
 			{"", responses.ResponseCompactParams{}},
 			{"", responses.InputTokenCountParams{}},
 		}, nil},
 		// The SDK has one configuration, and spreads it over the request. What follows is of Vertex AI
 		// alone, or an option of the SDK.
-		"gemini": {geminiFields, []sent{
+		"gemini": {geminiFields(), []sent{
 			{"contents", genai.Content{}},
 			{"generationConfig", genai.GenerationConfig{}},
 			{"generationConfig", genai.GenerateContentConfig{}},
@@ -163,7 +163,7 @@ func firstName(t reflect.Type) string {
 func TestTheListsAreConsistent(t *testing.T) {
 	t.Parallel()
 	for name, list := range map[string]fieldList{
-		"anthropic": anthropicFields, "chat": chatFields, "responses": responsesFields, "gemini": geminiFields,
+		"anthropic": anthropicFields(), "chat": chatFields(), "responses": responsesFields(), "gemini": geminiFields(),
 	} {
 		held := map[string]bool{topFields: true}
 		for holder, fields := range list {

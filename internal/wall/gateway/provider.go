@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 )
@@ -72,8 +73,10 @@ type upstream struct {
 }
 
 var (
-	providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
-	vendorURLs   = map[API]string{
+	providerName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+	})
+	vendorURLs = map[API]string{
 		Anthropic: "https://api.anthropic.com",
 		OpenAI:    "https://api.openai.com/v1",
 		Gemini:    "https://generativelanguage.googleapis.com",
@@ -82,7 +85,7 @@ var (
 
 // check returns the base URL, parsed. Its errors never quote a URL, which may hold a password.
 func (p Provider) check() (*url.URL, error) {
-	if !providerName.MatchString(p.Name) {
+	if !providerName().MatchString(p.Name) {
 		return nil, fmt.Errorf("provider %q: a name has up to 63 lower-case letters, digits, - and _", p.Name)
 	}
 	vendor, ok := vendorURLs[p.API]
@@ -129,13 +132,15 @@ func (p Provider) addQuery(base *url.URL) error {
 }
 
 // ownHeaders are those that the gateway or HTTP itself sets.
-var ownHeaders = regexp.MustCompile(`(?i)^(host|connection|te|trailer|transfer-encoding|upgrade|expect|` +
-	`accept-encoding|content-length|content-encoding|content-type|proxy-.*|x-forwarded-.*|forwarded)$`)
+var ownHeaders = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(host|connection|te|trailer|transfer-encoding|upgrade|expect|` +
+		`accept-encoding|content-length|content-encoding|content-type|proxy-.*|x-forwarded-.*|forwarded)$`)
+})
 
 // checkHeaders returns an error for a header that cannot be sent. It never quotes a value.
 func (p Provider) checkHeaders() error {
 	for name, value := range p.Headers {
-		if !headerName.MatchString(name) || ownHeaders.MatchString(name) {
+		if !headerName().MatchString(name) || ownHeaders().MatchString(name) {
 			return fmt.Errorf("provider %s: headers: %.100q is not a header that can be set", p.Name, name)
 		}
 		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
@@ -145,7 +150,9 @@ func (p Provider) checkHeaders() error {
 	return nil
 }
 
-var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+var headerName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+})
 
 // secrets lists the values that must not be in errors, in each form, longer ones first: the key, and longer values of
 // the query and of headers, also each longer word of a header, such as what follows Bearer.
@@ -222,7 +229,7 @@ func (u *upstream) address(path, query string, ofRun bool) *url.URL {
 	out.RawQuery = query
 	own := u.base.Query()
 	if ofRun {
-		maps.DeleteFunc(own, func(name string, _ []string) bool { return credentialQueries.MatchString(name) })
+		maps.DeleteFunc(own, func(name string, _ []string) bool { return credentialQueries().MatchString(name) })
 	}
 	if len(own) > 0 {
 		sent, _ := url.ParseQuery(query) // checkQuery has read it
@@ -243,12 +250,16 @@ func (u *upstream) port() int {
 }
 
 // credentialHeaders are the headers that providers and compatible servers read a key from.
-var credentialHeaders = regexp.MustCompile(
-	`(?i)^(authorization|x-api-key|api-key|x-goog-api-key|x-litellm-api-key|ocp-apim-subscription-key)$`)
+var credentialHeaders = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`(?i)^(authorization|x-api-key|api-key|x-goog-api-key|x-litellm-api-key|ocp-apim-subscription-key)$`)
+})
 
 // credentialQueries are the parameters that they read a key from.
-var credentialQueries = regexp.MustCompile(
-	`(?i)^(key|code|(api|access|auth|subscription)[_-]?(key|token)|token|sig)$`)
+var credentialQueries = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`(?i)^(key|code|(api|access|auth|subscription)[_-]?(key|token)|token|sig)$`)
+})
 
 // authorize adds the key and the headers of the provider to the header of a request. The key of a run
 // replaces all credentials of the provider.
@@ -266,7 +277,7 @@ func (u *upstream) authorize(h http.Header, key string, ofRun bool) {
 		h.Set("X-Goog-Api-Key", key)
 	}
 	for name, value := range u.Headers {
-		if !ofRun || !credentialHeaders.MatchString(name) {
+		if !ofRun || !credentialHeaders().MatchString(name) {
 			h.Set(name, value)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // prefix begins each path that a Session serves.
@@ -44,10 +45,18 @@ type route struct {
 var (
 	// plainPath matches paths that every server reads alike: no empty segment, no dots
 	// alone, nothing encoded.
-	plainPath   = regexp.MustCompile(`^(/[A-Za-z0-9_:@~-][A-Za-z0-9._:@~-]*)+$`)
-	oneModel    = regexp.MustCompile(`^v1/models/[^/]+$`)
-	oneResponse = regexp.MustCompile(`^v1/responses/([^/]+)$`)
-	geminiCall  = regexp.MustCompile(`^v1beta/models/([^/:]+):(generateContent|streamGenerateContent|countTokens)$`)
+	plainPath = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(/[A-Za-z0-9_:@~-][A-Za-z0-9._:@~-]*)+$`)
+	})
+	oneModel = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^v1/models/[^/]+$`)
+	})
+	oneResponse = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^v1/responses/([^/]+)$`)
+	})
+	geminiCall = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^v1beta/models/([^/:]+):(generateContent|streamGenerateContent|countTokens)$`)
+	})
 )
 
 // posts are the calls by path, of Gemini by the method at its end.
@@ -67,14 +76,14 @@ func (g *Gateway) findRoute(r *http.Request) (*upstream, route, *Refusal) {
 	name, path, _ := strings.Cut(strings.TrimPrefix(sent, prefix), "/")
 	u := g.providers[name]
 	if !strings.HasPrefix(sent, prefix) || u == nil {
-		if !providerName.MatchString(name) {
+		if !providerName().MatchString(name) {
 			name = "of this path"
 		}
 		return nil, route{}, refuse("", fmt.Sprintf("Provider %s is not configured on this server.", name))
 	}
 	refused := refuse("", fmt.Sprintf(
 		"The model gateway does not forward %s to this path of provider %s.", knownMethod(r.Method), u.Name))
-	if !plainPath.MatchString(sent) {
+	if !plainPath().MatchString(sent) {
 		return u, route{}, refused
 	}
 	found, ok := matchPath(u.API, r.Method, path)
@@ -100,10 +109,10 @@ func knownMethod(method string) string {
 func matchPath(api API, method, path string) (route, bool) {
 	if method == http.MethodGet {
 		switch {
-		case api != Gemini && (path == "v1/models" || oneModel.MatchString(path)):
+		case api != Gemini && (path == "v1/models" || oneModel().MatchString(path)):
 			return route{operation: ListModels}, true
-		case api == OpenAI && oneResponse.MatchString(path):
-			return route{operation: RetrieveResponse, id: oneResponse.FindStringSubmatch(path)[1]}, true
+		case api == OpenAI && oneResponse().MatchString(path):
+			return route{operation: RetrieveResponse, id: oneResponse().FindStringSubmatch(path)[1]}, true
 		}
 		return route{}, false
 	}
@@ -112,7 +121,7 @@ func matchPath(api API, method, path string) (route, bool) {
 	}
 	var model string
 	if api == Gemini {
-		call := geminiCall.FindStringSubmatch(path)
+		call := geminiCall().FindStringSubmatch(path)
 		if call == nil {
 			return route{}, false
 		}

@@ -6,17 +6,22 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 )
 
 // plainHost matches the authority of a URL that every parser reads alike: a name or an IP
 // address, and perhaps a port. It has no user, no percent sign and no backslash.
-var plainHost = regexp.MustCompile(`^([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+var plainHost = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+})
 
 // schemeStart matches the start of a URL: any scheme and a slash, or a scheme that is fetched, since some
 // parsers read http:host as http://host. A name such as model:8b has no scheme.
-var schemeStart = regexp.MustCompile(
-	`(?i)^(?:[a-z][a-z0-9+.-]*:[/\\]|(?:https?|ftps?|file|gs|s3|oss|wss?|blob|az|ipfs|cid):)`)
+var schemeStart = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`(?i)^(?:[a-z][a-z0-9+.-]*:[/\\]|(?:https?|ftps?|file|gs|s3|oss|wss?|blob|az|ipfs|cid):)`)
+})
 
 // beginsLikeURL reports whether a string begins with a scheme other than data:. It ignores what parsers
 // of URLs leave out: white space, control characters and invisible ones.
@@ -32,7 +37,7 @@ func beginsLikeURL(n *node) bool {
 		}
 		return r
 	}, text[:min(len(text), most)])
-	return schemeStart.MatchString(text) && !strings.HasPrefix(strings.ToLower(text), "data:")
+	return schemeStart().MatchString(text) && !strings.HasPrefix(strings.ToLower(text), "data:")
 }
 
 // source checks a URL that the provider would fetch.
@@ -88,7 +93,7 @@ func sourceHost(text string) (host string, port int, ok bool) {
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
 		authority = rest[:end]
 	}
-	if !plainHost.MatchString(authority) {
+	if !plainHost().MatchString(authority) {
 		return "", 0, false
 	}
 	u, err := url.Parse(scheme + "://" + authority)

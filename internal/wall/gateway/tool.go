@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A tool is the client's or the provider's. The client's are listed here. All others, including
@@ -41,15 +42,19 @@ var providerFields = []string{
 }
 
 var (
-	toolDate = regexp.MustCompile(`(_[0-9]{8}|_[0-9]{4}_[0-9]{2}_[0-9]{2})$`)
+	toolDate = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(_[0-9]{8}|_[0-9]{4}_[0-9]{2}_[0-9]{2})$`)
+	})
 	// searchingModel matches models that search the web without a tool.
-	searchingModel = regexp.MustCompile(`-search-(preview|api)|:online$`)
+	searchingModel = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`-search-(preview|api)|:online$`)
+	})
 )
 
 // allowsTool reports whether a policy names a tool of the provider: by its full name, by
 // that without a date, or by its group.
 func allowsTool(policy []string, tool string) bool {
-	bare := toolDate.ReplaceAllString(tool, "")
+	bare := toolDate().ReplaceAllString(tool, "")
 	if slices.Contains(policy, tool) || slices.Contains(policy, bare) {
 		return true
 	}
@@ -97,7 +102,7 @@ func (c *checker) oneTool(n *node, at string) *Refusal {
 	name := kind.text()
 	switch c.u.API {
 	case Anthropic:
-		if slices.Contains(clientTools[Anthropic], toolDate.ReplaceAllString(name, "")) {
+		if slices.Contains(clientTools[Anthropic], toolDate().ReplaceAllString(name, "")) {
 			return nil
 		}
 	case OpenAI:

@@ -28,7 +28,7 @@ const maxFileNames = 64 << 20
 
 // MovedFrom compares a commit with the head of the folder that [Cache.CheckoutWithBase] has kept in base.
 func MovedFrom(ctx context.Context, c *Cache, base, commit string) (m Moved, err error) {
-	if !commitID.MatchString(commit) {
+	if !commitID().MatchString(commit) {
 		return m, fmt.Errorf("%q is not the id of a commit", commit)
 	}
 	run := func(args ...string) (string, error) {

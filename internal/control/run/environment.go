@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -161,7 +162,7 @@ var (
 	})
 )
 
-// checkEnvironment returns all errors of a configuration, and makes its name canonical.
+// checkEnvironment returns all errors of a configuration, and makes its name and its prebuild canonical.
 func (s *Catalog) checkEnvironment(c *penstock.EnvironmentConfig) error {
 	var errs []penstock.FieldError
 	bad := func(pointer, format string, args ...any) {
@@ -224,8 +225,8 @@ func checkPrebuild(bad func(pointer, format string, args ...any), p *penstock.Pr
 	if p == nil {
 		return
 	}
-	switch p.Mode {
-	case "", penstock.PrebuildOff, penstock.PrebuildLazy:
+	switch p.Mode = cmp.Or(p.Mode, penstock.PrebuildLazy); p.Mode {
+	case penstock.PrebuildOff, penstock.PrebuildLazy:
 	default:
 		bad("/prebuild/mode", "must be off or lazy")
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 
 	"software.sslmate.com/src/go-pkcs12"
 )
@@ -53,6 +55,28 @@ func loadRoots(file string, operator []byte) ([]byte, error) {
 	return nil, fmt.Errorf("no CA certificates in %v: install the package ca-certificates", files)
 }
 
+// parsedRoots are CA certificates in PEM, and as this program uses them.
+type parsedRoots struct {
+	pem          []byte
+	certificates []*x509.Certificate
+	pool         *x509.CertPool
+}
+
+// lastRoots are the roots of the latest proxy. To parse the certificates of a system takes more
+// processor time than the rest of a proxy's start, and they rarely change.
+var lastRoots atomic.Pointer[parsedRoots]
+
+// parseRoots parses certificates in PEM. Proxies share the result, which nobody changes.
+func parseRoots(data []byte) *parsedRoots {
+	if last := lastRoots.Load(); last != nil && bytes.Equal(last.pem, data) {
+		return last
+	}
+	r := &parsedRoots{pem: data, certificates: certificates(data), pool: x509.NewCertPool()}
+	r.pool.AppendCertsFromPEM(data)
+	lastRoots.Store(r)
+	return r
+}
+
 // certificates returns the certificates in PEM that this program can read. Some systems have a
 // few that it cannot.
 func certificates(data []byte) []*x509.Certificate {
@@ -73,9 +97,10 @@ func certificates(data []byte) []*x509.Certificate {
 // inside, the folder as the sandbox sees it. The folder should lie outside HOME, so that no
 // saved session keeps an old bundle. It contains no key.
 func (p *Proxy) WriteBundle(dir, inside string) error {
-	all := bytes.Join([][]byte{bytes.TrimSpace(p.roots), p.ca.pem()}, []byte("\n"))
-	extra := bytes.Join([][]byte{bytes.TrimSpace(p.CA), p.ca.pem()}, []byte("\n"))
-	store, err := pkcs12.Modern.EncodeTrustStore(certificates(all), trustPassword)
+	own := p.ca.pem()
+	all := bytes.Join([][]byte{bytes.TrimSpace(p.roots.pem), own}, []byte("\n"))
+	extra := bytes.Join([][]byte{bytes.TrimSpace(p.CA), own}, []byte("\n"))
+	store, err := pkcs12.Modern.EncodeTrustStore(slices.Concat(p.roots.certificates, certificates(own)), trustPassword)
 	if err != nil {
 		return fmt.Errorf("create a Java trust store: %w", err)
 	}

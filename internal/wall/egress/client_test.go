@@ -149,7 +149,7 @@ func TestJavaTrustStore(t *testing.T) {
 	w := newWorld(t, setup{rules: []penstock.NetworkRule{{Host: "api.example.test", Methods: []string{"GET"}}}})
 	store := filepath.Join(w.bundle, bundleJava)
 	out, err := w.run(t, t.TempDir(), keytool, "-list", "-storepass", trustPassword, "-keystore", store)
-	if want := len(certificates(w.roots)) + 1; err != nil || strings.Count(out, "trustedCertEntry") < want-5 {
+	if want := len(w.roots.certificates) + 1; err != nil || strings.Count(out, "trustedCertEntry") < want-5 {
 		t.Errorf("%v: %d trusted certificates, want about %d: %.500s", err, strings.Count(out, "trustedCertEntry"), want, out)
 	}
 }

@@ -9,7 +9,6 @@ package egress
 import (
 	"cmp"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -81,7 +80,7 @@ type Proxy struct {
 	dialer  *dialer
 	ledger  *ledger
 	ca      *authorityKey
-	roots   []byte // PEM: system and operator
+	roots   *parsedRoots // system and operator
 	forward *forwarder
 	slots   chan struct{}
 
@@ -119,14 +118,14 @@ func New(o Options) (*Proxy, error) {
 	p.local = map[hostPort]bool{
 		{localHost, localPort}: true, {"localhost", localPort}: true, {"::1", localPort}: true,
 	}
-	if p.roots, err = loadRoots(o.SystemRoots, o.CA); err != nil {
+	roots, err := loadRoots(o.SystemRoots, o.CA)
+	if err != nil {
 		return nil, err
 	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(p.roots)
+	p.roots = parseRoots(roots)
 	p.dialer = &dialer{
-		guard: guard{open: o.Networks, own: net.InterfaceAddrs}, resolve: o.Resolve, upstream: o.Upstream, roots: pool,
-		idle: o.Idle,
+		guard: guard{open: o.Networks, own: net.InterfaceAddrs}, resolve: o.Resolve, upstream: o.Upstream,
+		roots: p.roots.pool, idle: o.Idle,
 	}
 	if p.ca, err = newAuthorityKey(o.Policy.inspectable(), o.Lifetime); err != nil {
 		return nil, err

@@ -154,9 +154,15 @@ func (s *supervised) end() {
 	s.signals.Lock()
 	defer s.signals.Unlock()
 	frozen := map[int]bool{}
-	for round := 0; ; round++ {
+	const longest = 16 * time.Millisecond
+	for round, pause := 0, time.Millisecond; ; round++ {
+		select {
+		case <-s.empty: // usually at once, because most programs leave nothing
+			return
+		default:
+		}
 		fresh := false
-		tree := Descendants(os.Getpid())
+		tree := children(os.Getpid())
 		for _, pid := range tree {
 			if !frozen[pid] {
 				frozen[pid], fresh = true, true
@@ -172,7 +178,8 @@ func (s *supervised) end() {
 		select {
 		case <-s.empty:
 			return
-		case <-time.After(time.Millisecond):
+		case <-time.After(pause):
+			pause = min(2*pause, longest)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -38,6 +39,7 @@ type tree struct {
 	onExceeded func(Resource)
 	exceeding  sync.Once
 	exceeded   Resource // set within exceeding, read when the watch is over
+	ended      atomic.Bool
 
 	ending sync.Once
 	done   chan struct{} // closed when no process of the tree exists

@@ -60,6 +60,7 @@ func (t *tree) check(ctx context.Context, g gauge) {
 
 // lastCheck finds what the tree did since the last measurement. No process is left.
 func (t *tree) lastCheck() {
+	t.ended.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	for _, g := range t.gauges {
@@ -67,9 +68,35 @@ func (t *tree) lastCheck() {
 	}
 }
 
+// processTable is what all measurements of this process share. A table takes some milliseconds of
+// processor time, and each tree needs one for each measurement.
+var processTable sharedTable
+
+// sharedTable is a table of processes that is read anew when it is older than a moment.
+type sharedTable struct {
+	mu    sync.Mutex
+	at    time.Time
+	table inside.Table
+}
+
+func (s *sharedTable) descendants(pid int) []int {
+	const moment = minPause / 2
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.at) > moment {
+		s.table, s.at = inside.Processes(), time.Now()
+	}
+	return s.table.Below(pid)
+}
+
 // gaugesOf returns the gauges for the limits of spec that group does not enforce.
 func (t *tree) gaugesOf(spec Spec) (all []gauge) {
-	processes := func() []int { return inside.Descendants(t.pid()) }
+	processes := func() []int {
+		if t.ended.Load() {
+			return nil // see lastCheck
+		}
+		return processTable.descendants(t.pid())
+	}
 	enforced, _ := t.limits()
 	if limit := spec.Limits.Memory; limit > 0 && !enforced {
 		all = append(all, gauge{Memory, limit, 2 * time.Second, func(context.Context) int64 {

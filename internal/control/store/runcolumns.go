@@ -40,6 +40,10 @@ var runFields = newResource("runs", "r",
 	textColumn("factory_uid", func(r *RunRow) *string { return &r.FactoryUID }),
 	textColumn("trigger_url", func(r *RunRow) *string { return &r.TriggerURL }),
 	numberColumn("definition_revision", func(r *RunRow) *int64 { return &r.Revision }),
+	textColumn("subject_uid", func(r *RunRow) *string { return &r.SubjectUID }),
+	textColumn("subject", func(r *RunRow) *string { return &r.Subject }),
+	textColumn("continues", func(r *RunRow) *string { return &r.ContinuesID }),
+	numberColumn("events_count", func(r *RunRow) *int64 { return &r.EventsCount }),
 	storedText("environment_id", func(r *RunRow) string { return r.Config.EnvironmentID }),
 	textColumn("worker_host", func(r *RunRow) *string { return &r.WorkerHost }),
 	textColumn("skill", func(r *RunRow) *string { return &r.SkillSpec }),
@@ -59,10 +63,6 @@ var runFields = newResource("runs", "r",
 	numberColumn("max_tokens", func(r *RunRow) *int64 { return &r.MaxTokens }).from(maxTokens),
 	listColumn("inherited", func(r *RunRow) *[]string { return &r.Inherited }),
 	listColumn("payers", func(r *RunRow) *[]string { return &r.Payers }),
-	textColumn("subject_uid", func(r *RunRow) *string { return &r.SubjectUID }),
-	textColumn("subject", func(r *RunRow) *string { return &r.Subject }),
-	textColumn("continues", func(r *RunRow) *string { return &r.ContinuesID }),
-	numberColumn("events_count", func(r *RunRow) *int64 { return &r.EventsCount }),
 	textColumn("on_hollow", func(r *RunRow) *penstock.OnHollow { return &r.OnHollow }),
 
 	// These get their values later.
@@ -86,7 +86,7 @@ var runFields = newResource("runs", "r",
 	textColumn("hollow", func(r *RunRow) *string { return &r.HollowReason }).unset(),
 	flagColumn("ended_before", func(r *RunRow) *bool { return &r.endedBefore }).unset(),
 	jsonColumn("stalled", func(r *RunRow) **penstock.Stalled { return &r.Stalled }).unset(),
-).cutAfter("metadata", "definition_revision")
+).cutAfter("metadata", "definition_revision", "events_count")
 
 var (
 	runColumns = runFields.selected + ", " + selectActor("r.creator", "c") + ", " + selectActor("r.executor", "e")

@@ -97,12 +97,7 @@ var subjectFields = newResource("subjects", "s",
 )
 
 var (
-	newSubjects = table{
-		name: "subjects", columns: subjectFields.columns, conflict: "ON CONFLICT (claim) DO NOTHING",
-	}
-	setSubjects = table{
-		name: "subjects", columns: subjectFields.columns, conflict: subjectFields.orUpdate("uid"),
-	}
+	setSubjects    = subjectFields.onConflict(subjectFields.orUpdate("uid"))
 	setSubject     = subjectFields.update("", "uid = ?")
 	selectSubjects = "SELECT " + subjectFields.selected + " FROM subjects s "
 )
@@ -188,10 +183,11 @@ type subjectStart struct {
 	run    *NewRun
 }
 
-// What the subject of a run decides, in its rows.
+// What a subject decides, in the rows of a run and in the log entry of its delivery.
 var (
-	runColumnsOfSubject = runFields.some("subject_uid", "subject", "continues", "events_count")
-	readyColumn         = queueFields.some("ready_at")
+	entryColumnsOfSubject = deliveryFields.some("identity", "matches", "runs")
+	runColumnsOfSubject   = runFields.some("subject_uid", "subject", "continues", "events_count")
+	readyColumn           = queueFields.some("ready_at")
 )
 
 // place puts what the subject has decided into the rows of the run. They are made before the transaction.
@@ -251,7 +247,7 @@ func (su SubjectsTx) claim(ctx context.Context, members []*deliver) error {
 		return err
 	}
 	for _, m := range members {
-		if m.events != nil {
+		if m.events != nil && m.row != nil { // a call has no log entry
 			m.logSubjects()
 		}
 	}
@@ -295,7 +291,8 @@ func (d *deliver) logSubjects() {
 	if d.comesAgain() {
 		entry.identity = ""
 	}
-	d.logged = deliveryFields.row(&entry)
+	d.logged = slices.Clone(d.row)
+	deliveryFields.set(d.logged, &entry, entryColumnsOfSubject)
 }
 
 // started lists the runs that the delivery starts, without those whose event reaches another run.
@@ -331,7 +328,7 @@ func (su SubjectsTx) lockClaims(ctx context.Context, list []subjectStart) (map[s
 		}
 	}
 	subjects := fresh
-	for args := range chunks(slices.Sorted(maps.Keys(keys)), func(key string) []any { return []any{key} }) {
+	for args := range sets(slices.Sorted(maps.Keys(keys)), one[string]) {
 		locked, err := readSubjects(
 			ctx, su.tx, "WHERE s.claim IN ("+placeholders(1, len(args))+") ORDER BY s.claim"+su.tx.s.d.lock, args...,
 		)
@@ -345,10 +342,8 @@ func (su SubjectsTx) lockClaims(ctx context.Context, list []subjectStart) (map[s
 	return subjects, nil
 }
 
-// errClaimed repeats a transaction: another server has stored a new claim first.
-var errClaimed = errors.New("another transaction has made the subject")
-
-// setAll stores subjects of [SubjectsTx.lockClaims], those that are new and the others in one statement each.
+// setAll stores subjects of [SubjectsTx.lockClaims], those that are new and the others in one statement each. If
+// another server has stored a new claim first, the transaction is repeated: see [dialect.transient].
 func (su SubjectsTx) setAll(ctx context.Context, subjects map[string]*SubjectRow) error {
 	var fresh, others [][]any
 	for _, key := range slices.Sorted(maps.Keys(subjects)) {
@@ -358,10 +353,8 @@ func (su SubjectsTx) setAll(ctx context.Context, subjects map[string]*SubjectRow
 			others = append(others, subjectFields.row(s))
 		}
 	}
-	if added, err := su.tx.insertNew(ctx, newSubjects, fresh); err != nil {
+	if err := su.tx.insert(ctx, subjectFields.table, fresh); err != nil {
 		return fmt.Errorf("claim subjects: %w", err)
-	} else if added < int64(len(fresh)) {
-		return errClaimed
 	}
 	return su.tx.insert(ctx, setSubjects, others)
 }
@@ -376,40 +369,34 @@ func (su SubjectsTx) newestRuns(ctx context.Context, subjects map[string]*Subjec
 		}
 	}
 	slices.Sort(ids)
-	runs, err := su.readRuns(ctx, ids)
-	if err != nil || su.tx.s.d.lock == "" {
-		return runs, err
-	}
-	ids = slices.DeleteFunc(ids, func(id string) bool { return !runs[id].waits() })
-	for args := range chunks(ids, func(id string) []any { return []any{id} }) {
-		if _, err := su.tx.exec(
-			ctx, "SELECT 1 FROM runs WHERE id IN ("+placeholders(1, len(args))+") ORDER BY id"+su.tx.s.d.lock, args...,
-		); err != nil {
-			return nil, fmt.Errorf("lock the runs of subjects: %w", err)
+	runs := make(map[string]*subjectRun, len(ids))
+	if lock := su.tx.s.d.lock; lock != "" {
+		// One that begins before it is locked is no longer chosen, and is read below.
+		const waits = " AND prompt_state = '" + PromptWaiting + "' AND state IN ('QUEUED', 'BLOCKED') ORDER BY id"
+		if err := su.readRuns(ctx, runs, ids, waits+lock); err != nil {
+			return nil, err
 		}
+		ids = slices.DeleteFunc(ids, func(id string) bool { return runs[id] != nil })
 	}
-	locked, err := su.readRuns(ctx, ids)
-	maps.Copy(runs, locked)
-	return runs, err
+	return runs, su.readRuns(ctx, runs, ids, "")
 }
 
-func (su SubjectsTx) readRuns(ctx context.Context, ids []string) (map[string]*subjectRun, error) {
-	runs := make(map[string]*subjectRun, len(ids))
-	for args := range chunks(ids, func(id string) []any { return []any{id} }) {
+func (su SubjectsTx) readRuns(ctx context.Context, into map[string]*subjectRun, ids []string, end string) error {
+	for args := range sets(ids, one[string]) {
 		rows, err := su.tx.query(ctx, `SELECT id, automation_id, state, prompt_state, created_at, finished_at
 			FROM runs
-			WHERE id IN (`+placeholders(1, len(args))+")", args...)
+			WHERE id IN (`+placeholders(1, len(args))+")"+end, args...)
 		list, err := collect(su.tx.s, rows, err, "runs of subjects", func(r *subjectRun) []any {
 			return []any{&r.id, &r.automation, &r.state, &r.promptState, &r.createdAt, &r.finishedAt}
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for i := range list {
-			runs[list[i].id] = &list[i]
+			into[list[i].id] = &list[i]
 		}
 	}
-	return runs, nil
+	return nil
 }
 
 // receive decides what becomes of an event on a locked subject. joined counts the events that join stored runs.
@@ -716,7 +703,7 @@ func (su subjectReads) WaitingStarts(ctx context.Context, like SubjectEventRow) 
 
 // countJoined counts events that join runs which wait, by run.
 func (su SubjectsTx) countJoined(ctx context.Context, joined map[string]int64) error {
-	for args := range chunks(slices.Sorted(maps.Keys(joined)), func(id string) []any { return []any{id, joined[id]} }) {
+	for args := range sets(slices.Sorted(maps.Keys(joined)), func(id string) []any { return []any{id, joined[id]} }) {
 		rows := make([]string, len(args)/2)
 		for i := range rows {
 			rows[i] = fmt.Sprintf("(CAST($%d AS TEXT), CAST($%d AS BIGINT))", 2*i+1, 2*i+2)

@@ -199,6 +199,31 @@ func chunks[T any](items []T, args func(T) []any) iter.Seq[[]any] {
 	}
 }
 
+// sets is chunks into fewer statements: they are filled up with zero values, which must choose nothing.
+func sets[T any](items []T, args func(T) []any) iter.Seq[[]any] {
+	return func(yield func([]any) bool) {
+		for some := range slices.Chunk(items, maxSet) {
+			var all []any
+			for _, item := range some {
+				all = append(all, args(item)...)
+			}
+			var none T
+			for n := len(some); n&(n-1) != 0; n++ {
+				all = append(all, args(none)...)
+			}
+			if !yield(all) {
+				return
+			}
+		}
+	}
+}
+
+// one is the arguments of an item that has one.
+func one[T any](item T) []any { return []any{item} }
+
+// maxSet bounds the items of one statement.
+const maxSet = 64
+
 // insertSizes are the possible numbers of rows of one statement, so that there are few prepared
 // statements.
 var insertSizes = []int{32, 16, 8, 4, 2, 1}

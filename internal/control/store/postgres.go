@@ -141,7 +141,7 @@ func postgresDialect() *dialect {
 		index:     indexPostgres,
 		transient: func(err error) bool {
 			code := postgresCode(err)
-			return code == "40001" || code == "40P01" || errors.Is(err, errClaimed) // serialization failure, deadlock
+			return code == "40001" || code == "40P01" || claimedFirst(err) // serialization failure, deadlock
 		},
 		unique: func(err error) bool { return postgresCode(err) == "23505" },
 		away: func(err error) bool {
@@ -153,7 +153,7 @@ func postgresDialect() *dialect {
 				return true
 			}
 			var connect *pgconn.ConnectError
-			return errors.Is(err, errClaimed) || strings.HasPrefix(code, "08") || errors.As(err, &connect) ||
+			return claimedFirst(err) || strings.HasPrefix(code, "08") || errors.As(err, &connect) ||
 				errors.Is(err, context.DeadlineExceeded) && code == ""
 		},
 	}
@@ -172,6 +172,12 @@ func postgresCode(err error) string {
 		return e.Code
 	}
 	return ""
+}
+
+// claimedFirst reports whether another transaction has stored a new subject first.
+func claimedFirst(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "23505" && e.ConstraintName == "subjects_claim"
 }
 
 func beginPostgres(ctx context.Context, s *Store, tx *Tx) (func(bool) error, error) {

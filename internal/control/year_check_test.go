@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -103,9 +104,13 @@ func (y *year) checkPlans() {
 			y.T.Error(err)
 		}
 	}
-	if _, err := y.Deps.Store.Subjects.Clear(y.T.Context(), 1, 1); err != nil { // nothing is so old
+	if _, err := y.Deps.Store.Subjects.Old(y.T.Context(), 1, "", 1); err != nil { // nothing is so old
 		y.T.Error(err)
 	}
+	y.Write(func(tx *store.Tx) error {
+		_, err := tx.Subjects().Remove(y.T.Context(), "0", 1)
+		return err
+	})
 	partial := map[string]bool{}
 	for _, row := range y.rows("SELECT name FROM sqlite_master WHERE type = 'index' AND sql LIKE '%WHERE%'") {
 		partial[row[0]] = true

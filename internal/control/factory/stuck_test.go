@@ -87,6 +87,65 @@ func TestASubjectThatIsStuckKeepsNoOtherFromItsTurn(t *testing.T) {
 	})
 }
 
+// A subject that cannot be removed keeps no other, and none is removed that has a run or a new event.
+func TestASubjectThatCannotBeClearedKeepsNoOther(t *testing.T) {
+	withSubjects(t, factory.SubjectRequest{}, func(w *topics) {
+		for pr := range 4 {
+			w.event(pr, 1)
+			l := w.Claim().Lease
+			w.Moves(l, penstock.StatePending, penstock.StateInProgress)
+			w.Finish(l, penstock.Result{State: penstock.StateSucceeded})
+			if pr != 3 {
+				w.remove(l.RunID)
+			}
+		}
+		w.age("acme/shop#%")
+		testkit.Exec(w.T, w.URL, fmt.Sprintf(
+			"UPDATE subjects SET updated_at = %d WHERE subject = 'acme/shop#2'", int64(penstock.Now()),
+		))
+		testkit.Break(w.T, w.URL, "subjects", "OLD.subject = 'acme/shop#0'")
+		if err := w.Subjects.ClearSubjects(w.T.Context()); err == nil {
+			w.T.Error("no error says what is stuck")
+		}
+		if got, want := w.listed(), []string{"acme/shop#3", "acme/shop#2", "acme/shop#0"}; !slices.Equal(got, want) {
+			w.T.Errorf("these subjects are left: %v, want %v", got, want)
+		}
+		events := testkit.Rows(w.T, w.URL, "SELECT uid FROM subject_events")
+		if len(events) != 3 {
+			w.T.Errorf("%d events are left of 3 subjects", len(events))
+		}
+	})
+}
+
+// age makes subjects old.
+func (w *topics) age(like string) {
+	w.T.Helper()
+	const old = "'01000000' || substr(%[1]s, 9)"
+	testkit.Exec(w.T, w.URL, fmt.Sprintf(
+		"UPDATE subject_events SET subject_uid = "+old+
+			" WHERE subject_uid IN (SELECT uid FROM subjects WHERE subject LIKE '%[2]s')", "subject_uid", like,
+	))
+	testkit.Exec(w.T, w.URL, fmt.Sprintf(
+		"UPDATE runs SET subject_uid = "+old+" WHERE subject LIKE '%[2]s' AND subject_uid <> ''", "subject_uid", like,
+	))
+	testkit.Exec(w.T, w.URL, fmt.Sprintf(
+		"UPDATE subjects SET uid = "+old+", updated_at = 1 WHERE subject LIKE '%[2]s'", "uid", like,
+	))
+}
+
+// listed returns the subjects, newest first.
+func (w *topics) listed() (list []string) {
+	w.T.Helper()
+	page, err := w.Subjects.List(w.T.Context(), w.Admin, factory.SubjectQuery{})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	for _, s := range page.Subjects {
+		list = append(list, s.Subject)
+	}
+	return list
+}
+
 // A run whose end cannot be written keeps no other waiting.
 func TestARunThatCannotEndKeepsNoOtherFromItsEnd(t *testing.T) {
 	withSubjects(t, factory.SubjectRequest{}, func(w *topics) {

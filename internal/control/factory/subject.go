@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
@@ -384,13 +385,33 @@ func (s *Subjects) Read(ctx context.Context, p penstock.Principal, uid string) (
 	return s.store.Subjects.Find(ctx, p.Team, uid)
 }
 
-// ClearSubjects removes subjects whose last event and run are no longer kept.
+// ClearSubjects removes subjects whose last event and run are no longer kept. Each has its own transaction,
+// because a subject may have tens of thousands of events.
 func (s *Subjects) ClearSubjects(ctx context.Context) error {
 	if s.keepFor <= 0 {
 		return nil
 	}
 	before := penstock.Now().Add(-s.keepFor)
-	return share.ClearInBatches(
-		ctx, func() (int, error) { return s.store.Subjects.Clear(ctx, before, share.BatchSize) },
-	)
+	var began time.Time
+	return share.Sweep(share.BatchSize, func(after store.OldSubject) ([]store.OldSubject, error) {
+		if after.UID != "" { // it works at most a quarter of the time
+			if err := share.Pause(ctx, 3*time.Since(began)); err != nil {
+				return nil, err
+			}
+		}
+		began = time.Now()
+		return s.store.Subjects.Old(ctx, before, after.UID, share.BatchSize)
+	}, func(old store.OldSubject) error {
+		if !old.Dormant {
+			return nil
+		}
+		err := s.store.Write(ctx, func(tx *store.Tx) error {
+			_, err := tx.Subjects().Remove(ctx, old.UID, before)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("remove subject %s: %w", old.UID, err)
+		}
+		return nil
+	})
 }

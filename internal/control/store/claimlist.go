@@ -25,7 +25,7 @@ func (su Subjects) List(
 	ctx context.Context, team string, q SubjectQuery,
 ) (list []penstock.Subject, next string, err error) {
 	var w where
-	w.add("s.team = ?", team)
+	w.add("s.team = ? AND s.uid < ?", team, newestPosition) // so that SQLite follows the uids
 	for _, f := range []struct{ column, value string }{
 		{"s.factory_uid", q.FactoryUID}, {"s.subject", q.Subject},
 	} {
@@ -111,30 +111,33 @@ func (su Subjects) OfDeliveries(ctx context.Context, ids []string) (map[string][
 	return events, nil
 }
 
-// Clear removes subjects without an event since a time and without a live run, at most limit, with their
-// events, and returns how many it removed.
-func (su Subjects) Clear(ctx context.Context, before penstock.Time, limit int) (n int, err error) {
-	err = su.s.Write(ctx, func(tx *Tx) error {
-		rows, err := tx.query(ctx, `SELECT s.uid
-			FROM subjects s
-			WHERE s.updated_at < $1 AND s.due_at = 0 AND NOT EXISTS (
-				SELECT 1 FROM runs r WHERE r.subject_uid <> '' AND r.subject_uid = s.uid
-			)
-			ORDER BY s.updated_at
-			LIMIT $2`, int64(before), limit)
-		old, err := collect(su.s, rows, err, "old subjects", func(v *string) []any { return []any{v} })
-		if err != nil {
-			return err
-		}
-		n = len(old)
-		for _, uid := range old {
-			for _, from := range []string{"subject_events WHERE subject_uid = $1", "subjects WHERE uid = $1"} {
-				if _, err := tx.exec(ctx, "DELETE FROM "+from, uid); err != nil {
-					return fmt.Errorf("remove subject %s: %w", uid, err)
-				}
-			}
-		}
-		return nil
-	})
-	return n, err
+// OldSubject is a subject that was created before some time.
+type OldSubject struct {
+	UID     string
+	Dormant bool // it has no event since then, and none of its runs is kept
+}
+
+// Old lists subjects that were created before a time and follow one by their UID, at most limit.
+func (su Subjects) Old(ctx context.Context, before penstock.Time, after string, limit int) ([]OldSubject, error) {
+	rows, err := su.s.query(ctx, "SELECT s.uid, CASE WHEN "+dormant+` THEN 1 ELSE 0 END
+		FROM subjects s
+		WHERE s.uid > $2 AND s.uid < $3
+		ORDER BY s.uid
+		LIMIT $4`, int64(before), after, FirstID(before), limit)
+	return collect(su.s, rows, err, "old subjects", func(o *OldSubject) []any { return []any{&o.UID, &o.Dormant} })
+}
+
+// dormant holds for a subject without an event since $1, and without a run.
+const dormant = `s.updated_at < $1 AND s.due_at = 0 AND NOT EXISTS (
+		SELECT 1 FROM runs r WHERE r.subject_uid <> '' AND r.subject_uid = s.uid
+	)`
+
+// Remove removes a subject with its events, unless an event has come since before, or one of its runs is kept.
+func (su SubjectsTx) Remove(ctx context.Context, uid string, before penstock.Time) (removed bool, err error) {
+	n, err := su.tx.exec(ctx, "DELETE FROM subjects AS s WHERE "+dormant+" AND s.uid = $2", int64(before), uid)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	_, err = su.tx.exec(ctx, "DELETE FROM subject_events WHERE subject_uid = $1", uid)
+	return err == nil, err
 }

@@ -166,11 +166,13 @@ func TestInvalidEnvironments(t *testing.T) {
 			"a long retention": {
 				penstock.EnvironmentConfig{FailureSessionRetentionMinutes: new(61)}, "/failure_session_retention_minutes",
 			},
-			"a mode that is planned":      {prebuild(penstock.Prebuild{Mode: "eager"}), "/prebuild/mode"},
-			"an input without an end":     {prebuild(penstock.Prebuild{Inputs: []string{"ok", "[a"}}), "/prebuild/inputs/1"},
-			"an input that is empty":      {prebuild(penstock.Prebuild{Inputs: []string{""}}), "/prebuild/inputs/0"},
-			"an input that excludes":      {prebuild(penstock.Prebuild{Inputs: []string{"!a"}}), "/prebuild/inputs/0"},
-			"an update that is empty":     {prebuild(penstock.Prebuild{UpdateCommands: []string{" "}}), "/prebuild/update_commands/0"},
+			"a mode that is planned":  {prebuild(penstock.Prebuild{Mode: "eager"}), "/prebuild/mode"},
+			"an input without an end": {prebuild(penstock.Prebuild{Inputs: []string{"ok", "[a"}}), "/prebuild/inputs/1"},
+			"an input that is empty":  {prebuild(penstock.Prebuild{Inputs: []string{""}}), "/prebuild/inputs/0"},
+			"an input that excludes":  {prebuild(penstock.Prebuild{Inputs: []string{"!a"}}), "/prebuild/inputs/0"},
+			"an update that is empty": {
+				prebuild(penstock.Prebuild{UpdateCommands: []string{" "}}), "/prebuild/update_commands/0",
+			},
 			"a secret that is a variable": {prebuild(penstock.Prebuild{Secrets: []string{"$TOKEN"}}), "/prebuild/secrets/0"},
 			"too many inputs": {
 				prebuild(penstock.Prebuild{Inputs: strings.Split(strings.Repeat("x ", 51)+"x", " ")}), "/prebuild/inputs",

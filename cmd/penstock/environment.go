@@ -65,6 +65,9 @@ type environmentFields struct {
 	KeepFailed  *time.Duration `placeholder:"DURATION" about:"/failure_session_retention_minutes" help:"How long to keep the sandbox of a failed run: whole minutes, at most 60m; 0 disables it."`
 	StallAfter  *string        `placeholder:"DURATION" field:"/stall_after" help:"Time without an event after which a run that works has stalled, from 1m to 720h; 0 disables it, and an empty value stands for that of the server."`
 	Prebuild    *string        `placeholder:"lazy|off" field:"/prebuild/mode" help:"Whether prepared workspaces are kept for later runs."`
+	Input       []string       `name:"prebuild-input" sep:"none" placeholder:"PATTERN" field:"/prebuild/inputs" help:"Files whose change needs the commands again, such as **/go.sum; repeatable. By default each new commit does."`
+	UpdateWith  []string       `name:"prebuild-command" sep:"none" placeholder:"COMMAND" field:"/prebuild/update_commands" help:"Command that runs instead of the setup commands on what was kept; repeatable."`
+	Secrets     []string       `name:"prebuild-secret" sep:"none" placeholder:"NAME" field:"/prebuild/secrets" help:"Secret that the setup commands get as a variable; repeatable. Only runs that have it get what was kept."`
 	OnStall     *string        `placeholder:"alert|cancel" field:"/on_stall" help:"What happens to a run that has stalled: alert marks it, cancel also cancels it."`
 	requestBody
 }
@@ -101,7 +104,9 @@ func prebuildText(p *penstock.Prebuild) string {
 		return ""
 	}
 	set := []string{string(cmp.Or(p.Mode, penstock.PrebuildLazy))}
-	for name, list := range map[string][]string{"inputs": p.Inputs, "secrets": p.Secrets} {
+	for name, list := range map[string][]string{
+		"inputs": p.Inputs, "secrets": p.Secrets, "update commands": p.UpdateCommands,
+	} {
 		if len(list) > 0 {
 			set = append(set, name+" "+strings.Join(list, " "))
 		}
@@ -179,6 +184,12 @@ func (cmd *environmentUpdateCmd) Run(ctx context.Context, std *stdio, in *connec
 	}
 	if _, err := c.call(ctx, http.MethodGet, path, nil, &now); err != nil {
 		return err
+	}
+	if prebuild, ok := change["prebuild"].(map[string]any); ok {
+		if before, ok := now.Config["prebuild"].(map[string]any); ok {
+			maps.Copy(before, prebuild)
+			change["prebuild"] = before
+		}
 	}
 	maps.Copy(now.Config, change)
 	return environmentNoun.send(ctx, c, http.MethodPut, path, fixed(now.Config))

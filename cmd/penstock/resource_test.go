@@ -36,6 +36,19 @@ func TestEnvironments(t *testing.T) {
 		t, env, "environment", "update", "app", "--description", "for tests", "--setup", "make",
 	).want(t, 0, "for tests", "acme/app", "make")
 	call(t, env, "environment", "list").want(t, 0, made.UID, "acme/app https://git.example/lib.git#v2")
+	call(
+		t, env, "environment", "update", "app", "--prebuild-input", "**/go.sum", "--prebuild-secret", "NPM_TOKEN",
+	).want(t, 0, "lazy, inputs **/go.sum, secrets NPM_TOKEN")
+	off := callFor[penstock.Environment](t, env, "environment", "update", "app", "--prebuild", "off")
+	prebuild := &penstock.Prebuild{
+		Mode: penstock.PrebuildOff, Inputs: []string{"**/go.sum"}, Secrets: []string{"NPM_TOKEN"},
+	}
+	if diff := cmp.Diff(prebuild, off.Config.Prebuild); diff != "" {
+		t.Errorf("prebuild of a change of its mode (-want +got):\n%s", diff)
+	}
+	call(t, env, "environment", "update", "app", "--prebuild", "eager").want(
+		t, 65, "Invalid request: --prebuild: must be off or lazy",
+	)
 	for _, kept := range []struct {
 		given string
 		want  *int

@@ -159,7 +159,7 @@ func writeAll(path string, from io.ReadCloser) error {
 
 // startsInImage measures the time until the program in a sandbox prints something.
 func (b *bench) startsInImage(ctx context.Context, layers []string) error {
-	box, err := sandbox.New(sandbox.Options{Exe: b.binary, AllowOpenNetwork: true})
+	box, err := sandbox.New(b.box(sandbox.Options{AllowOpenNetwork: true}))
 	if err != nil {
 		return err
 	}

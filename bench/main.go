@@ -110,6 +110,7 @@ func (b *bench) parts() []part {
 		{"start", "a delivery until a worker that waits has its run; one at a time", b.start},
 		{"definitions", "factories by files: PUT and POST of 500 files, and 200 repositories", b.definitions},
 		{"gateway", "the model gateway, beside a bare reverse proxy", b.gateway},
+		{"execute", "runs of demo/offline from creation to end, beside bwrap with a program that ends at once", b.execute},
 		{"wall", "what surrounds a sealed run, beside a plain relay and bwrap alone", b.wall},
 		{"images", "a container image of 250 MB, beside tar and a sandbox without an image", b.images},
 		{"memory", "resident memory of serve, as it comes", b.memory},

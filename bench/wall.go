@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -220,7 +221,7 @@ func transfer(ctx context.Context, kind, addr, host string, hello []byte) (time.
 // mounts, is the minimum.
 func (b *bench) starts(ctx context.Context) error {
 	const script = "echo x; read wait"
-	box, err := sandbox.New(sandbox.Options{Exe: b.binary})
+	box, err := sandbox.New(b.box(sandbox.Options{}))
 	if err != nil {
 		return err
 	}
@@ -298,12 +299,17 @@ func startIn(ctx context.Context, box sandbox.Sandbox, spec sandbox.Spec) (time.
 	return took, err
 }
 
-func startAlone(ctx context.Context, script string) (time.Duration, error) {
-	cmd := exec.CommandContext(
-		ctx, "bwrap", "--unshare-all", "--unshare-user", "--disable-userns", "--uid", "1000", "--die-with-parent",
+// aloneArgs are the arguments of the program bwrap before a program.
+func aloneArgs() []string {
+	return []string{
+		"--unshare-all", "--unshare-user", "--disable-userns", "--uid", "1000", "--die-with-parent",
 		"--new-session", "--cap-drop", "ALL", "--clearenv", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
-		"--tmpfs", "/tmp", "--", "/bin/sh", "-c", script,
-	)
+		"--tmpfs", "/tmp", "--",
+	}
+}
+
+func startAlone(ctx context.Context, script string) (time.Duration, error) {
+	cmd := exec.CommandContext(ctx, "bwrap", append(aloneArgs(), "/bin/sh", "-c", script)...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return 0, err
@@ -328,4 +334,12 @@ func ignoreExit(err error) error {
 		return nil
 	}
 	return err
+}
+
+// box adds to options what starts in and around a sandbox, as `make build` has built it.
+func (b *bench) box(o sandbox.Options) sandbox.Options {
+	o.Exe, o.ProgramDir = b.binary, filepath.Join(b.dir, "inside")
+	// Without the file, the whole binary takes its place, as in a build without it.
+	o.Program, _ = os.ReadFile(filepath.Join("cmd", "penstock", "inside", runtime.GOARCH, "penstock-inside"))
+	return o
 }

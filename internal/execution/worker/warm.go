@@ -387,10 +387,11 @@ func (w *warm) seal(ctx context.Context, todo work, miss string) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err != nil {
-			w.notKept(payload, err)
-		} else {
+		switch {
+		case err == nil:
 			payload["sealed_uid"] = sealed.UID
+		case !errors.Is(err, layer.ErrKept):
+			w.notKept(payload, err)
 		}
 	}
 	payload["duration_ms"] = time.Since(w.start).Milliseconds()

@@ -30,6 +30,7 @@ import (
 //	<uid>/<part>    what the layer has
 //	<uid>.json      its record; without it, the layer is not complete
 //	<key>.failed    why a key has no layer, see [Store.Fail]
+//	<key>.making    exclusive while a layer of the key is made
 type Store struct {
 	dir string
 	max int64
@@ -189,6 +190,11 @@ func (s *Store) remove(uid string) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	defer alone.Release()
+	return s.erase(uid)
+}
+
+// erase removes a layer whose lock this process holds alone. It reports whether the layer is gone.
+func (s *Store) erase(uid string) bool {
 	// In this order, so that a layer that is removed in part is not found.
 	for _, remove := range []func() error{
 		func() error { return os.Remove(s.recordFile(uid)) },
@@ -225,7 +231,8 @@ func (s *Store) sweep(keep, key string) error {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if strings.HasSuffix(e.Name(), ".failed") && err == nil && time.Since(info.ModTime()) > 4*lastPause {
+		old := err == nil && time.Since(info.ModTime()) > 4*lastPause
+		if ext := filepath.Ext(e.Name()); old && (ext == ".failed" || ext == ".making") {
 			_ = os.Remove(filepath.Join(s.dir, e.Name()))
 		}
 		uid, ok := strings.CutSuffix(e.Name(), ".lock")
@@ -271,6 +278,8 @@ const (
 	firstPause = time.Minute
 	lastPause  = 6 * time.Hour
 )
+
+func (s *Store) makingFile(key string) string { return filepath.Join(s.dir, key+".making") }
 
 func (s *Store) failureFile(key string) string { return filepath.Join(s.dir, key+".failed") }
 

@@ -11,12 +11,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/supply/layer"
 )
 
@@ -46,8 +49,13 @@ func write(t *testing.T, name, content string, mode fs.FileMode) {
 // seal makes a layer of one part.
 func seal(t *testing.T, store *layer.Store, key, part string, from *os.Root, secrets ...layer.Secret) error {
 	t.Helper()
-	_, err := store.Seal(t.Context(), layer.Record{Key: key}, []layer.Part{{Name: part, From: from}}, secrets)
+	_, err := store.Seal(t.Context(), record(key), []layer.Part{{Name: part, From: from}}, secrets)
 	return err
+}
+
+// record is a layer of a new commit.
+func record(key string) layer.Record {
+	return layer.Record{Key: key, Heads: []layer.Head{{Dir: "repo", Commit: penstock.NewID()}}}
 }
 
 var long = time.Date(2025, 3, 4, 5, 6, 7, 123456789, time.UTC)
@@ -371,7 +379,7 @@ func TestMain(m *testing.M) {
 		root, err := os.OpenRoot(os.Getenv("SEAL_FROM"))
 		for err == nil {
 			_, err = layer.Open(dir, 0).Seal(
-				context.Background(), layer.Record{Key: "k"}, []layer.Part{{Name: "work", From: root}}, nil,
+				context.Background(), record("k"), []layer.Part{{Name: "work", From: root}}, nil,
 			)
 		}
 		fmt.Fprintln(os.Stderr, err)
@@ -458,5 +466,46 @@ func TestAFailureWaitsLonger(t *testing.T) {
 	}
 	if until, err := store.Fail("k", "again", now); err != nil || until.Sub(now) != time.Minute {
 		t.Errorf("after a success it waits %s, %v", until.Sub(now), err)
+	}
+}
+
+// TestOneOfManyMakesTheLayer lets many executions prepare the same at once. One of them makes a layer,
+// and another one only after the head has moved.
+func TestOneOfManyMakesTheLayer(t *testing.T) {
+	t.Parallel()
+	dir, from := filepath.Join(t.TempDir(), "layers"), t.TempDir()
+	for i := range 50 {
+		write(t, filepath.Join(from, fmt.Sprint(i)), strings.Repeat("x", 1000), 0o644)
+	}
+	root := openRoot(t, from)
+	for i, commit := range []string{"1", "2"} {
+		head := []layer.Head{{Dir: "a", Commit: "1"}, {Dir: "b", Commit: commit}}
+		var made, kept atomic.Int32
+		var all sync.WaitGroup
+		again := func() error {
+			parts := []layer.Part{{Name: "work", From: root}}
+			_, err := layer.Open(dir, 0).Seal(t.Context(), layer.Record{Key: "k", Heads: head}, parts, nil)
+			return err
+		}
+		for range 20 {
+			all.Go(func() {
+				switch err := again(); {
+				case err == nil:
+					made.Add(1)
+				case errors.Is(err, layer.ErrKept):
+					kept.Add(1)
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		layers, _ := filepath.Glob(filepath.Join(dir, "*.json"))
+		if made.Load() != 1 || kept.Load() != 19 || len(layers) != i+1 {
+			t.Errorf("%d were made, %d were kept by others, %d are there", made.Load(), kept.Load(), len(layers))
+		}
+		if err := again(); !errors.Is(err, layer.ErrKept) {
+			t.Errorf("later: %v", err)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -37,6 +38,9 @@ func (e *SecretError) Error() string {
 // ErrTooLarge is returned for a layer that is larger than the bound of all layers.
 var ErrTooLarge = errors.New("the prepared workspace is larger than the worker keeps")
 
+// ErrKept is returned if another execution has made the same layer, or is making it.
+var ErrKept = errors.New("another execution keeps the same")
+
 // Seal makes a layer of r.Key and r.Heads, and returns its record. It leaves out sockets, pipes and the locks
 // of Git. After an error, there is no layer.
 func (s *Store) Seal(ctx context.Context, r Record, parts []Part, secrets []Secret) (_ Record, err error) {
@@ -44,15 +48,27 @@ func (s *Store) Seal(ctx context.Context, r Record, parts []Part, secrets []Secr
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return r, fmt.Errorf("seal a layer: %w", err)
 	}
+	only, err := filelock.Create(s.makingFile(r.Key), filelock.Exclusive)
+	if errors.Is(err, filelock.ErrHeld) || err == nil && s.has(r) {
+		only.Release()
+		return r, ErrKept
+	}
+	if err != nil {
+		return r, fmt.Errorf("seal a layer: %w", err)
+	}
+	defer func() {
+		_ = os.Remove(s.makingFile(r.Key))
+		only.Release()
+	}()
 	making, err := filelock.Create(s.lockFile(r.UID), filelock.Exclusive)
 	if err != nil {
 		return r, fmt.Errorf("seal a layer: %w", err)
 	}
 	defer func() {
-		making.Release()
 		if err != nil {
-			s.remove(r.UID)
+			s.erase(r.UID)
 		}
+		making.Release()
 	}()
 	search := newSearch(secrets)
 	for _, p := range parts {
@@ -90,6 +106,14 @@ func (s *Store) Seal(ctx context.Context, r Record, parts []Part, secrets []Secr
 		return r, fmt.Errorf("seal a layer: %w", err)
 	}
 	return r, s.sweep(r.UID, r.Key)
+}
+
+// has reports whether there is a layer with the same key and heads.
+func (s *Store) has(r Record) bool {
+	list, err := s.list()
+	return err == nil && slices.ContainsFunc(list, func(there Record) bool {
+		return there.Key == r.Key && slices.Equal(there.Heads, r.Heads)
+	})
 }
 
 // leftOut reports whether a file is a lock of Git, which would block the next one for ever.

@@ -90,9 +90,6 @@ func (p *preparation) planWarm(config penstock.EnvironmentConfig, commands []str
 		p.log.Warn("cannot use layers", "error", err)
 		return nil, "The worker cannot use its layers."
 	}
-	if reason, until := p.w.Layers.Failed(w.key, time.Now()); reason != "" {
-		return nil, fmt.Sprintf("%s The next try is at %s.", reason, until.UTC().Format(time.RFC3339))
-	}
 	return w, ""
 }
 
@@ -153,12 +150,14 @@ func (w *warm) prepare(ctx context.Context) (ready bool, why string, err error) 
 	}
 	if w.layer != nil {
 		defer w.layer.Release()
+	} else if reason, until := w.in.w.Layers.Failed(w.key, time.Now()); reason != "" {
+		return false, fmt.Sprintf("%s The next try is at %s.", reason, until.UTC().Format(time.RFC3339)), nil
 	}
 	if err := w.in.checkOut(ctx, w.environment); err != nil {
 		return false, "", err
 	}
 	if slices.ContainsFunc(w.in.repos, func(r repository) bool { return r.commit == "" }) {
-		return false, "A repository has no commits.", w.clear()
+		return false, "A repository has no commits.", nil
 	}
 	var todo work
 	if w.layer != nil {
@@ -413,9 +412,10 @@ func (w *warm) keep(ctx context.Context) (r layer.Record, err error) {
 		return err
 	}
 	if w.in.box.image == nil || w.in.box.image.dir == "" {
-		return r, seal()
+		err = seal()
+	} else {
+		err = w.ofImage(func(part layer.Part) error { return seal(part) })
 	}
-	err = w.ofImage(func(part layer.Part) error { return seal(part) })
 	return r, err
 }
 

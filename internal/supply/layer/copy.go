@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"runtime"
@@ -59,9 +60,10 @@ const maxLevels = 200
 
 func (c *copier) copy(ctx context.Context, from, to *os.Root) error {
 	c.from, c.to, c.names = from, to, map[any]*firstName{}
-	c.group, ctx = errgroup.WithContext(ctx)
+	var working context.Context
+	c.group, working = errgroup.WithContext(ctx)
 	c.group.SetLimit(2 * runtime.GOMAXPROCS(0))
-	first := c.folder(ctx, ".", from, to, 0)
+	first := c.folder(working, ".", from, to, 0)
 	if err := c.group.Wait(); err != nil { // which ended the rest
 		first = err
 	}
@@ -69,7 +71,7 @@ func (c *copier) copy(ctx context.Context, from, to *os.Root) error {
 		return fmt.Errorf("copy a layer: %w", first)
 	}
 	for _, l := range c.links {
-		if err := c.link(l); err != nil {
+		if err := c.link(ctx, l); err != nil {
 			return fmt.Errorf("copy a layer: %w", err)
 		}
 	}
@@ -84,7 +86,7 @@ func (c *copier) copy(ctx context.Context, from, to *os.Root) error {
 }
 
 // link gives a file that was copied a further name.
-func (c *copier) link(l link) error {
+func (c *copier) link(ctx context.Context, l link) error {
 	if l.first.made {
 		return unlessExists(c.to.Link(l.first.name, l.name))
 	}
@@ -102,7 +104,7 @@ func (c *copier) link(l link) error {
 		return err
 	}
 	defer to.Close()
-	_, err = c.single(l.name, info, from, to)
+	_, err = c.single(ctx, l.name, info, from, to)
 	return err
 }
 
@@ -164,9 +166,12 @@ func (c *copier) entry(ctx context.Context, full string, e fs.DirEntry, from, to
 		if secret := c.search.in([]byte(target)); secret != "" {
 			return &SecretError{secret, full}
 		}
+		if err := c.count(0); err != nil {
+			return err
+		}
 		return unlessExists(to.Symlink(target, e.Name()))
 	case 0:
-		return c.file(full, info, from, to)
+		return c.file(ctx, full, info, from, to)
 	}
 	return nil // a socket, a pipe, a device
 }
@@ -186,8 +191,10 @@ func (c *copier) enter(
 	name := info.Name()
 	switch err := to.Mkdir(name, 0o700); {
 	case err == nil:
+		if err := c.count(0); err != nil {
+			return err
+		}
 		c.mu.Lock()
-		c.files++
 		c.folders = append(c.folders, copied{full, info.Mode().Perm(), info.ModTime()})
 		c.mu.Unlock()
 	case !errors.Is(err, fs.ErrExist):
@@ -228,10 +235,10 @@ func (c *copier) enter(
 	return work()
 }
 
-func (c *copier) file(full string, info fs.FileInfo, from, to *os.Root) error {
+func (c *copier) file(ctx context.Context, full string, info fs.FileInfo, from, to *os.Root) error {
 	id, several := identity(info)
 	if !several {
-		_, err := c.single(full, info, from, to)
+		_, err := c.single(ctx, full, info, from, to)
 		return err
 	}
 	c.mu.Lock()
@@ -247,19 +254,16 @@ func (c *copier) file(full string, info fs.FileInfo, from, to *os.Root) error {
 		return nil
 	}
 	var err error
-	first.made, err = c.single(full, info, from, to) // read when all folders are copied
+	first.made, err = c.single(ctx, full, info, from, to) // read when all folders are copied
 	return err
 }
 
 // single copies a file. made means that nothing was there.
-func (c *copier) single(full string, info fs.FileInfo, from, to *os.Root) (made bool, err error) {
-	c.mu.Lock()
-	c.files++
-	c.bytes += info.Size()
-	over := c.maxBytes > 0 && c.bytes > c.maxBytes
-	c.mu.Unlock()
-	if over {
-		return false, ErrTooLarge
+func (c *copier) single(
+	ctx context.Context, full string, info fs.FileInfo, from, to *os.Root,
+) (made bool, err error) {
+	if err := c.count(info.Size()); err != nil {
+		return false, err
 	}
 	name := path.Base(full)
 	out, err := to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -268,7 +272,7 @@ func (c *copier) single(full string, info fs.FileInfo, from, to *os.Root) (made 
 	}
 	in, err := openUnread(from, info)
 	if err == nil {
-		err = c.content(full, info, in, out)
+		err = c.content(ctx, full, info, in, out)
 		_ = in.Close()
 	}
 	if err == nil {
@@ -279,6 +283,24 @@ func (c *copier) single(full string, info fs.FileInfo, from, to *os.Root) (made 
 		err = to.Chtimes(name, info.ModTime(), info.ModTime())
 	}
 	return true, err
+}
+
+// entrySize is what an entry takes on the disk without its content: an attacker must not be able to
+// use up all inodes of a disk with empty files.
+const entrySize = 512
+
+// count fails beyond the bound.
+func (c *copier) count(bytes int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.files++
+	if c.bytes += entrySize + bytes; c.bytes < 0 { // files with holes may be larger than any disk
+		c.bytes = math.MaxInt64
+	}
+	if c.maxBytes > 0 && c.bytes > c.maxBytes {
+		return ErrTooLarge
+	}
+	return nil
 }
 
 // openUnread opens a file, also one that a tool has made unreadable for its owner.
@@ -294,47 +316,75 @@ func openUnread(in *os.Root, info fs.FileInfo) (*os.File, error) {
 	return file, errors.Join(err, in.Chmod(info.Name(), info.Mode().Perm()))
 }
 
-// content copies what a file has. Without anything to look for, the kernel copies, and shares the
-// blocks if the file system can.
-func (c *copier) content(full string, info fs.FileInfo, in, out *os.File) error {
-	if !c.search.active() && !sparse(info) {
-		_, err := io.Copy(out, in)
-		return err
+// piece is how much is copied before the next look at whether to stop.
+const piece = 16 << 20
+
+// content copies what a file has, without its holes: they may be larger than the disk.
+func (c *copier) content(ctx context.Context, full string, info fs.FileInfo, in, out *os.File) error {
+	if !sparse(info) {
+		return c.data(ctx, full, in, math.MaxInt64, out)
 	}
-	longest := 0
-	if c.search.active() {
-		longest = c.search.longest
-	}
-	buffer := make([]byte, longest+256<<10)
-	kept := 0 // bytes at the start of the buffer that were written before
-	for {
-		n, err := io.ReadFull(in, buffer[kept:])
-		if secret := c.search.in(buffer[:kept+n]); secret != "" {
-			return &SecretError{secret, full}
+	for at := int64(0); ; {
+		start, end, err := nextData(in, at)
+		if errors.Is(err, io.EOF) {
+			return out.Truncate(info.Size())
 		}
-		if writeErr := writeOrSkip(out, buffer[kept:kept+n]); writeErr != nil {
-			return writeErr
+		if err == nil {
+			_, err = in.Seek(start, io.SeekStart)
 		}
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			at, err := out.Seek(0, io.SeekCurrent)
-			return errors.Join(err, out.Truncate(at))
+		if err == nil {
+			_, err = out.Seek(start, io.SeekStart)
+		}
+		if err == nil {
+			err = c.data(ctx, full, in, end-start, out)
 		}
 		if err != nil {
 			return err
 		}
-		kept = min(longest, kept+n)
-		copy(buffer, buffer[len(buffer)-kept:])
+		at = end
 	}
 }
 
-// writeOrSkip writes data, or leaves a hole for zeros.
-func writeOrSkip(out *os.File, data []byte) error {
-	for _, b := range data {
-		if b != 0 {
-			_, err := out.Write(data)
+// data copies the next bytes of a file, at most n. Without anything to look for, the kernel copies, and
+// shares the blocks if the file system can.
+func (c *copier) data(ctx context.Context, full string, in *os.File, n int64, out *os.File) error {
+	if !c.search.active() {
+		for n > 0 {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			copied, err := io.CopyN(out, in, min(n, piece))
+			if n -= copied; errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	rest := io.LimitReader(in, n)
+	buffer := make([]byte, min(n, 256<<10)+int64(c.search.longest)) // a file may have many small parts
+
+	kept := 0 // bytes at the start of the buffer that were written before
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n, err := io.ReadFull(rest, buffer[kept:])
+		if secret := c.search.in(buffer[:kept+n]); secret != "" {
+			return &SecretError{secret, full}
+		}
+		if _, writeErr := out.Write(buffer[kept : kept+n]); writeErr != nil {
+			return writeErr
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
+		kept = min(c.search.longest, kept+n)
+		copy(buffer, buffer[len(buffer)-kept:])
 	}
-	_, err := out.Seek(int64(len(data)), io.SeekCurrent)
-	return err
 }

@@ -326,8 +326,8 @@ func TestNoLayerHasASecret(t *testing.T) {
 func TestTheStoreIsBounded(t *testing.T) {
 	t.Parallel()
 	dir, from := filepath.Join(t.TempDir(), "layers"), t.TempDir()
-	store := layer.Open(dir, 1000)
-	write(t, filepath.Join(from, "file"), strings.Repeat("x", 400), 0o644)
+	store := layer.Open(dir, 100_000)
+	write(t, filepath.Join(from, "file"), strings.Repeat("x", 40_000), 0o644)
 	root := openRoot(t, from)
 	add := func(key string) {
 		t.Helper()
@@ -357,7 +357,7 @@ func TestTheStoreIsBounded(t *testing.T) {
 		t.Errorf("a (in use) %v, b %v, c %v", has("a"), has("b"), has("c"))
 	}
 	used.Release()
-	write(t, filepath.Join(from, "file"), strings.Repeat("x", 1001), 0o644)
+	write(t, filepath.Join(from, "file"), strings.Repeat("x", 100_001), 0o644)
 	if err := seal(t, store, "d", "work", root); !errors.Is(err, layer.ErrTooLarge) {
 		t.Errorf("a layer that is larger than all may be: %v", err)
 	}
@@ -370,6 +370,141 @@ func TestTheStoreIsBounded(t *testing.T) {
 	}
 	if layers, err := filepath.Glob(filepath.Join(dir, "*.json")); err != nil || len(layers) != 4 { // a, c, two of e
 		t.Errorf("there are %d layers: %v", len(layers), err)
+	}
+}
+
+// TestHolesAreNoContent copies files with holes that are larger than the disk, and with more holes than
+// content: the copy takes as little as the original. A secret between holes is found.
+func TestHolesAreNoContent(t *testing.T) {
+	t.Parallel()
+	store, from := layer.Open(t.TempDir(), 0), t.TempDir()
+	file, err := os.Create(filepath.Join(from, "holes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for i := range int64(100) {
+		if _, err := file.WriteAt([]byte(fmt.Sprint("part ", i)), i<<18+12345); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(file.Truncate(1<<42), file.Sync()); err != nil {
+		t.Skipf("the file system has no large files: %v", err)
+	}
+	root := openRoot(t, from)
+	if err := seal(t, store, "k", "work", root, layer.Secret{"TOKEN", "not in there"}); err != nil {
+		t.Fatal(err)
+	}
+	l, err := store.Find("k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Release()
+	to := t.TempDir()
+	if err := l.CopyTo(t.Context(), layer.Part{Name: "work", From: openRoot(t, to)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	size := func(dir string) (size, used int64) {
+		info, err := os.Stat(filepath.Join(dir, "holes"))
+		stat, ok := info.Sys().(*syscall.Stat_t)
+		if err != nil || !ok {
+			t.Fatal(err)
+		}
+		return info.Size(), stat.Blocks
+	}
+	wantSize, want := size(from)
+	if got, used := size(to); got != wantSize || used > want*2 {
+		t.Errorf("a file of %d bytes in %d blocks has %d in %d", wantSize, want, got, used)
+	}
+	for i := range int64(100) {
+		part, want := make([]byte, 8), fmt.Sprint("part ", i)
+		copied, err := os.Open(filepath.Join(to, "holes"))
+		if err == nil {
+			_, err = copied.ReadAt(part, i<<18+12345)
+			_ = copied.Close()
+		}
+		if got := strings.TrimRight(string(part), "\x00"); err != nil || got != want {
+			t.Fatalf("%q, %v instead of %q", got, err, want)
+		}
+	}
+	err = seal(t, store, "k", "work", root, layer.Secret{"TOKEN", "part 99"})
+	if _, ok := errors.AsType[*layer.SecretError](err); !ok {
+		t.Errorf("a secret between holes: %v", err)
+	}
+}
+
+// TestABoundIsForEverything bounds empty files, folders and links, and sizes that no sum can hold.
+func TestABoundIsForEverything(t *testing.T) {
+	t.Parallel()
+	for name, fill := range map[string]func(dir string) error{
+		"empty files": func(dir string) (err error) {
+			for i := range 300 {
+				err = errors.Join(err, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o600))
+			}
+			return err
+		},
+		"folders": func(dir string) (err error) {
+			for i := range 300 {
+				err = errors.Join(err, os.Mkdir(filepath.Join(dir, fmt.Sprint(i)), 0o700))
+			}
+			return err
+		},
+		"links": func(dir string) (err error) {
+			for i := range 300 {
+				err = errors.Join(err, os.Symlink("x", filepath.Join(dir, fmt.Sprint(i))))
+			}
+			return err
+		},
+	} {
+		from := t.TempDir()
+		if err := fill(from); err != nil {
+			t.Fatal(err)
+		}
+		err := seal(t, layer.Open(t.TempDir(), 100_000), "k", "work", openRoot(t, from))
+		if !errors.Is(err, layer.ErrTooLarge) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestACopyStops cancels a copy before the content of a large file.
+func TestACopyStops(t *testing.T) {
+	t.Parallel()
+	from, to := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(from, "large"), strings.Repeat("x", 40<<20), 0o600)
+	store := layer.Open(t.TempDir(), 0)
+	if err := seal(t, store, "k", "work", openRoot(t, from)); err != nil {
+		t.Fatal(err)
+	}
+	l, err := store.Find("k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Release()
+	ctx, stop := context.WithCancel(t.Context())
+	into := openRoot(t, to)
+	err = l.CopyTo(ctx, layer.Part{Name: "work", From: into}, func(string, bool) bool {
+		stop()
+		return false
+	})
+	if info, statErr := into.Stat("large"); !errors.Is(err, context.Canceled) || statErr != nil || info.Size() == 40<<20 {
+		t.Errorf("copied %v, %v", info, err)
+	}
+}
+
+// TestALeftoverTakesNoSpace makes a layer that is too large for the store: what a killed process left goes
+// all the same.
+func TestALeftoverTakesNoSpace(t *testing.T) {
+	t.Parallel()
+	dir, from := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(dir, "killed/work/file"), "half", 0o600)
+	write(t, filepath.Join(dir, "killed.lock"), "", 0o600)
+	write(t, filepath.Join(from, "file"), strings.Repeat("x", 10_000), 0o600)
+	if err := seal(t, layer.Open(dir, 1000), "k", "work", openRoot(t, from)); !errors.Is(err, layer.ErrTooLarge) {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

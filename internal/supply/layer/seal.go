@@ -70,6 +70,9 @@ func (s *Store) Seal(ctx context.Context, r Record, parts []Part, secrets []Secr
 		}
 		making.Release()
 	}()
+	if err := s.sweep(r.UID, r.Key); err != nil { // what a killed process has left takes space now
+		return r, err
+	}
 	search := newSearch(secrets)
 	for _, p := range parts {
 		dir := filepath.Join(s.dir, r.UID, p.Name)
@@ -135,4 +138,23 @@ func (l *Layer) CopyTo(ctx context.Context, part Part, skip func(name string, fo
 	defer from.Close()
 	c := &copier{skip: skip, changes: part.Changes}
 	return c.copy(ctx, from, part.From)
+}
+
+// Names lists a folder of a part of the layer. It follows no link. What is not a folder has no names.
+func (l *Layer) Names(part, name string) []string {
+	from, err := os.OpenRoot(filepath.Join(l.dir, part))
+	if err != nil {
+		return nil
+	}
+	defer from.Close()
+	if info, err := from.Lstat(name); err != nil || !info.IsDir() {
+		return nil
+	}
+	folder, err := from.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer folder.Close()
+	names, _ := folder.Readdirnames(-1)
+	return names
 }

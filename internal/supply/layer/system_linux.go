@@ -2,6 +2,7 @@ package layer
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -23,6 +24,18 @@ func identity(info fs.FileInfo) (id any, several bool) {
 func sparse(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Blocks*512 < info.Size()/2
+}
+
+// nextData returns the next part of a file, from the offset at, that is no hole, or io.EOF.
+func nextData(file *os.File, at int64) (start, end int64, err error) {
+	start, err = file.Seek(at, unix.SEEK_DATA)
+	if errors.Is(err, unix.ENXIO) {
+		return 0, 0, io.EOF
+	}
+	if err == nil {
+		end, err = file.Seek(start, unix.SEEK_HOLE)
+	}
+	return start, end, err
 }
 
 // flush returns when everything that was written to the file system of a folder is on its disk.

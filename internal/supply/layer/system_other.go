@@ -3,6 +3,7 @@
 package layer
 
 import (
+	"io"
 	"io/fs"
 	"os"
 )
@@ -10,6 +11,8 @@ import (
 func identity(fs.FileInfo) (id any, several bool) { return nil, false }
 
 func sparse(fs.FileInfo) bool { return false }
+
+func nextData(_ *os.File, _ int64) (start, end int64, err error) { return 0, 0, io.EOF }
 
 func flush(string) error { return nil }
 

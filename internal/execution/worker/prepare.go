@@ -20,6 +20,7 @@ type preparation struct {
 	box *box
 
 	repos      []repository
+	layers     []string // that its workspace is made of, until its agent has started
 	skills     *placedSkills
 	mcp        map[string]penstock.MCPServer
 	agentFiles map[string]string // in HOME
@@ -76,6 +77,7 @@ func (p *preparation) prepare(ctx context.Context) error {
 	}
 	p.skills = &placedSkills{task: p.task, space: p.box.space, home: p.box.layout().Home, repos: p.repos}
 	if err := p.skills.placeAll(); err != nil {
+		p.trust(!p.skills.blocked)
 		return err
 	}
 	return p.restoreSession()
@@ -106,11 +108,6 @@ func (p *preparation) fillWorkspace(ctx context.Context) error {
 		p.timeline(timelineWorkspaceReady, map[string]any{
 			"from": "cold", "reason": why, "commands": "all", "duration_ms": time.Since(start).Milliseconds(),
 		})
-	}
-	if ready {
-		if err := p.fetchFiles(); err != nil {
-			return err
-		}
 	}
 	return p.box.space.setUp(setup)
 }

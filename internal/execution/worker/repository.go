@@ -19,6 +19,7 @@ type repository struct {
 	owner, name string // from the URL, if it has them
 	dir         string // relative to the workspace
 	commit      string // that was checked out; "": the branch has none, or an earlier execution did it
+	branch      string // that was checked out; "": a tag or a commit
 	source      git.Source
 }
 
@@ -43,8 +44,8 @@ func (p *preparation) checkOut(ctx context.Context, config penstock.EnvironmentC
 		if p.w.Repositories == nil {
 			return setupFailed("The worker cannot clone the repository %s, because git is not installed.", r.dir)
 		}
-		commit, err := p.clone(ctx, r)
-		if p.repos[i].commit = commit; err != nil {
+		checkout, err := p.clone(ctx, r)
+		if p.repos[i].commit, p.repos[i].branch = checkout.Commit, checkout.Branch; err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -57,27 +58,27 @@ func (p *preparation) checkOut(ctx context.Context, config penstock.EnvironmentC
 // clone makes a complete repository beside the workspace, and then moves it into the workspace. No
 // process of a run sees the first place. Otherwise it could change the repository's configuration
 // while git is running, and make git execute commands outside of the sandbox.
-func (p *preparation) clone(ctx context.Context, r repository) (commit string, err error) {
+func (p *preparation) clone(ctx context.Context, r repository) (checkout git.Checkout, err error) {
 	const name = "checkout"
 	base := p.box.space.base(r.dir)
 	remove := func() error {
 		return errors.Join(p.w.spaces.removeIn(p.Lease.RunID, name), os.RemoveAll(base))
 	}
 	if err := errors.Join(remove(), os.MkdirAll(filepath.Dir(base), 0o700)); err != nil { // the rest of a killed worker
-		return "", err
+		return checkout, err
 	}
 	dir := filepath.Join(p.box.space.dir, name)
-	checkout, err := p.w.Repositories.CheckoutWithBase(ctx, r.source, dir, base)
+	checkout, err = p.w.Repositories.CheckoutWithBase(ctx, r.source, dir, base)
 	if err == nil {
 		err = os.Rename(dir, filepath.Join(p.box.space.work, r.dir))
 	}
 	if err != nil {
-		return "", errors.Join(err, remove())
+		return git.Checkout{}, errors.Join(err, remove())
 	}
 	if checkout.Commit == "" {
 		p.sayUnborn(r, checkout)
 	}
-	return checkout.Commit, nil
+	return checkout, nil
 }
 
 // sayUnborn reports a repository without files on the timeline.

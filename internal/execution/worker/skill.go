@@ -33,6 +33,7 @@ type placedSkills struct {
 	home  string // HOME, as the sandbox shows it
 	repos []repository
 
+	blocked bool              // something in the workspace is in the way
 	use     []harness.Skill   // of the run itself
 	offered []harness.Skill   // the others, which the agent can use
 	folders map[string]string // the source of each, by name
@@ -47,6 +48,7 @@ func (s *placedSkills) placeAll() error {
 		skill, err := s.place(reference)
 		var told *penstock.Error
 		if err != nil && !errors.As(err, &told) {
+			s.blocked = true
 			err = setupFailed("The worker cannot write the skill %q to the workspace: %s", reference, err)
 		}
 		return skill, err

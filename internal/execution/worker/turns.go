@@ -169,7 +169,12 @@ func (c *conversation) brief(p penstock.Prompt) harness.Briefing {
 }
 
 // startAgent starts the agent and its session.
-func (c *conversation) startAgent(ctx context.Context) error {
+func (c *conversation) startAgent(ctx context.Context) (err error) {
+	defer func() {
+		if ctx.Err() == nil {
+			c.prepared.trust(err == nil)
+		}
+	}()
 	driver, err := harness.New(c.program)
 	if err != nil {
 		return err

@@ -2,11 +2,11 @@ package worker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -98,13 +98,13 @@ const layoutVersion = 1
 
 // identify sets the key: everything that a preparation depends on, except the commits.
 func (w *warm) identify() error {
-	secrets := map[string]string{}
+	type variable struct {
+		Value  string
+		Enters bool
+	}
+	secrets := map[string]variable{}
 	for _, s := range w.secrets {
-		hidden, err := w.in.w.Layers.Hide(s.Value)
-		if err != nil {
-			return err
-		}
-		secrets[s.Name] = hidden
+		secrets[s.Name] = variable{s.Value, w.in.box.outlet.entersSandbox(s.Name)}
 	}
 	var repos [][3]string
 	for _, r := range w.in.repositories(w.environment) {
@@ -116,13 +116,16 @@ func (w *warm) identify() error {
 	}
 	data, err := json.Marshal([]any{
 		layoutVersion, w.in.Environment.UID, repos, w.commands, w.rules.UpdateCommands, machine, w.in.box.sandbox.Kind(),
-		w.in.box.sealed(), w.in.Network, secrets,
+		w.in.box.sealed(), w.in.Network, secrets, w.in.NetworkSecrets, // which the proxy sends for the commands
 	})
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(data)
-	w.key = hex.EncodeToString(sum[:16])
+	hidden, err := w.in.w.Layers.Hide(string(data))
+	if err != nil {
+		return err
+	}
+	w.key = hidden[:32]
 	return nil
 }
 
@@ -181,7 +184,20 @@ func (w *warm) prepare(ctx context.Context) (ready bool, why string, err error) 
 	if why, err := w.run(ctx, todo); why != "" || err != nil {
 		return false, why, err
 	}
-	return true, "", w.seal(ctx, todo, miss)
+	payload, err := w.seal(ctx, todo, miss)
+	if err != nil {
+		return false, "", err
+	}
+	if err := w.in.fetchFiles(); err != nil { // the commands may have left something else in their place
+		if ctx.Err() != nil {
+			return false, "", context.Cause(ctx)
+		}
+		w.in.log.Warn("cannot use a prepared workspace", "error", err)
+		return false, "The files of the run do not fit into the prepared workspace.", w.clear()
+	}
+	payload["duration_ms"] = time.Since(w.start).Milliseconds()
+	w.in.timeline(timelineWorkspaceReady, payload)
+	return true, "", nil
 }
 
 // work is what is left to do on a layer.
@@ -213,20 +229,15 @@ func (w *warm) useLayer(ctx context.Context) (todo work, err error) {
 		if i < 0 {
 			return todo, fmt.Errorf("the layer lacks the repository %s", r.dir)
 		}
-		if w.layer.Heads[i].Commit == r.commit {
-			// As the commands have left it.
-			if err := removeTree(w.in.box.space.root, r.dir); err != nil {
+		if head := w.layer.Heads[i]; head.Commit == r.commit && head.Branch == r.branch {
+			if err := w.leaveRefs(r.dir); err != nil { // the rest is as the commands have left it
 				return todo, err
 			}
 			continue
 		}
-		m, err := git.MovedFrom(ctx, w.in.w.Repositories, w.in.box.space.base(r.dir), w.layer.Heads[i].Commit)
+		m, err := w.move(ctx, r, w.layer.Heads[i], tracked)
 		if err != nil {
 			return todo, err
-		}
-		tracked[path.Join(r.dir, ".git")] = true
-		for _, name := range m.Tracked {
-			tracked[path.Join(r.dir, name)] = true
 		}
 		for j := range m.Changed {
 			if len(w.rules.Inputs) == 0 || slices.ContainsFunc(inputs, func(in input) bool { return in.has(m.Changed[j]) }) {
@@ -252,6 +263,70 @@ func (w *warm) useLayer(ctx context.Context) (todo work, err error) {
 		todo.commands, todo.name = w.commands, "all"
 	}
 	return todo, nil
+}
+
+// move returns the way of a repository from its commit in the layer to the one that was checked out.
+// It adds the files for which the layer is too old to tracked.
+func (w *warm) move(ctx context.Context, r repository, from layer.Head, tracked map[string]bool) (git.Moved, error) {
+	m, err := git.MovedFrom(ctx, w.in.w.Repositories, w.in.box.space.base(r.dir), from.Commit)
+	if err != nil {
+		return m, err
+	}
+	for _, name := range m.Tracked {
+		tracked[path.Join(r.dir, name)] = true
+	}
+	return m, w.leaveCheckout(r, from, tracked)
+}
+
+// ofClone are the files in .git that a workspace has from its clone although the head has not moved:
+// other branches have.
+var ofClone = []string{"objects", "packed-refs"}
+
+// leaveRefs removes a checkout, except for the branches and tags of the remote.
+func (w *warm) leaveRefs(dir string) error {
+	root, repo := w.in.box.space.root, path.Join(dir, ".git")
+	if len(w.layer.Names(workPart, repo)) == 0 { // the commands have replaced it
+		return removeTree(root, dir)
+	}
+	for _, in := range []string{dir, repo} {
+		entries, err := fs.ReadDir(root.FS(), in)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			name := path.Join(in, e.Name())
+			if name == repo || in == repo && slices.Contains(ofClone, e.Name()) {
+				continue
+			}
+			if err := removeTree(root, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ofCommands are the files in .git that a workspace has from its layer although the head has moved:
+// commands put settings and hooks there.
+var ofCommands = []string{"config", "config.worktree", "hooks", "info"}
+
+// leaveCheckout keeps a checkout, except for what its layer has set in .git. It adds the files that
+// the layer has no say in to tracked.
+func (w *warm) leaveCheckout(r repository, head layer.Head, tracked map[string]bool) error {
+	repo := path.Join(r.dir, ".git")
+	names := w.layer.Names(workPart, repo)
+	if head.Branch != r.branch || !slices.Contains(names, "config") {
+		tracked[repo] = true
+		return nil
+	}
+	for _, name := range names {
+		if full := path.Join(repo, name); !slices.Contains(ofCommands, name) {
+			tracked[full] = true
+		} else if err := removeTree(w.in.box.space.root, full); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // copyLayer copies the layer into the new workspace, without the files that another commit has
@@ -344,7 +419,7 @@ func (w *warm) run(ctx context.Context, todo work) (why string, err error) {
 	case err == nil || ctx.Err() != nil || !ok || failed.Code != penstock.CodeEnvironmentSetupFailed:
 		return "", err
 	case w.layer != nil:
-		w.in.w.Layers.Retire(w.layer)
+		w.in.w.Layers.Retire(w.layer.UID)
 		return "The commands failed on the layer of an earlier run, which is no longer used.", w.clear()
 	case !w.lacked():
 		return "", err // it would fail again
@@ -369,12 +444,13 @@ func (w *warm) lacked() bool {
 	return more || len(w.in.config.Env) > 0 || len(w.in.Files) > 0 || w.in.box.outlet.missed.Load()
 }
 
-// seal makes a layer if commands have run, and reports how the workspace was prepared. Without a
+// seal makes a layer if commands have run, and returns how the workspace was prepared. Without a
 // layer, the run continues.
-func (w *warm) seal(ctx context.Context, todo work, miss string) error {
-	payload := map[string]any{"from": "cold", "reason": miss, "commands": todo.name}
+func (w *warm) seal(ctx context.Context, todo work, miss string) (payload map[string]any, err error) {
+	payload = map[string]any{"from": "cold", "reason": miss, "commands": todo.name}
 	if w.layer != nil {
 		delete(payload, "reason")
+		w.in.layers = append(w.in.layers, w.layer.UID)
 		payload["from"], payload["prebuild_uid"], payload["commits_behind"] = "layer", w.layer.UID, todo.behind
 		payload["age_seconds"] = int64(time.Since(w.layer.BuiltAt.Std()).Seconds())
 		if len(todo.changed) > 0 {
@@ -384,18 +460,28 @@ func (w *warm) seal(ctx context.Context, todo work, miss string) error {
 	if len(todo.commands) > 0 {
 		sealed, err := w.keep(ctx)
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 		switch {
 		case err == nil:
 			payload["sealed_uid"] = sealed.UID
+			w.in.layers = append(w.in.layers, sealed.UID)
 		case !errors.Is(err, layer.ErrKept):
 			w.notKept(payload, err)
 		}
 	}
-	payload["duration_ms"] = time.Since(w.start).Milliseconds()
-	w.in.timeline(timelineWorkspaceReady, payload)
-	return nil
+	return payload, nil
+}
+
+// trust ends the doubt about the layers of the run's workspace: its agent has started. If it has not,
+// the layers may be the reason, and no other run gets them.
+func (p *preparation) trust(started bool) {
+	for _, uid := range p.layers {
+		if !started {
+			p.w.Layers.Retire(uid)
+		}
+	}
+	p.layers = nil
 }
 
 // maxChangedInputs is how many files a report names.
@@ -404,11 +490,11 @@ const maxChangedInputs = 20
 func (w *warm) keep(ctx context.Context) (r layer.Record, err error) {
 	r.Key = w.key
 	for _, repo := range w.in.repos {
-		r.Heads = append(r.Heads, layer.Head{Dir: repo.dir, Commit: repo.commit})
+		r.Heads = append(r.Heads, layer.Head{Dir: repo.dir, Commit: repo.commit, Branch: repo.branch})
 	}
 	parts := []layer.Part{{Name: workPart, From: w.in.box.space.root}, {Name: homePart, From: w.in.box.space.homeRoot}}
 	seal := func(of ...layer.Part) (err error) {
-		r, err = w.in.w.Layers.Seal(ctx, r, append(parts, of...), w.secrets)
+		r, err = w.in.w.Layers.Seal(ctx, r, append(parts, of...), w.searched())
 		return err
 	}
 	if w.in.box.image == nil || w.in.box.image.dir == "" {
@@ -417,6 +503,16 @@ func (w *warm) keep(ctx context.Context) (r layer.Record, err error) {
 		err = w.ofImage(func(part layer.Part) error { return seal(part) })
 	}
 	return r, err
+}
+
+// searched are the secrets that no layer may have: what the commands get as variables, and what the
+// proxy sends for them, because a host may answer with it.
+func (w *warm) searched() []layer.Secret {
+	list := slices.Clone(w.secrets)
+	for _, name := range slices.Sorted(maps.Keys(w.in.NetworkSecrets)) {
+		list = append(list, layer.Secret{Name: name, Value: w.in.NetworkSecrets[name]})
+	}
+	return list
 }
 
 // notKept adds why there is no layer.

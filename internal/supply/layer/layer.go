@@ -59,6 +59,7 @@ type Record struct {
 type Head struct {
 	Dir    string `json:"dir"` // its folder in the workspace
 	Commit string `json:"commit"`
+	Branch string `json:"branch,omitempty"` // "": none
 }
 
 // Layer is a layer in use. [Layer.Release] ends the use.
@@ -130,7 +131,7 @@ func newestFirst(a, b Record) int {
 }
 
 // Retire keeps a layer from being found again.
-func (s *Store) Retire(l *Layer) { _ = os.Remove(s.recordFile(l.UID)) }
+func (s *Store) Retire(uid string) { _ = os.Remove(s.recordFile(uid)) }
 
 // Hide returns a text that is the same for the same value in this store, and from which the value cannot
 // be guessed without the folder of the store.

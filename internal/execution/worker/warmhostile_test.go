@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -95,6 +96,32 @@ func TestOtherBranchesAreCurrent(t *testing.T) {
 		if !strings.Contains(got, "origin/new") || strings.Contains(got, "origin/gone") ||
 			!strings.Contains(got, `mine\nv1\nlater\nall\nM  main.txt\nkept\nmain.txt\nmodules`) {
 			t.Errorf("the run finds %s", got)
+		}
+	})
+}
+
+// TestARepositoryThatTheSetupMoves replaces the folder of a repository, or its .git, by a link or a file. Later
+// runs find what the first one found.
+func TestARepositoryThatTheSetupMoves(t *testing.T) {
+	eachWarm(t, func(w *world) {
+		t := w.t
+		app := repository(t, map[string]string{"main.txt": "v1"})
+		for i, command := range []string{
+			"mv app real; ln -s real app", "cd app; mv .git ../real; ln -s ../real .git",
+			"cd app; mv .git ../real; echo 'gitdir: ../real' > .git", "rm -rf app", "rm -rf app; echo file > app",
+		} {
+			config := w.environment(penstock.EnvironmentConfig{
+				Name: fmt.Sprint("moves-", i), Repos: []penstock.GitRepo{{URL: app}}, SetupCommands: []string{command},
+			})
+			const look = "ls -F; cd app && git status --short && git log --format=%s && git fsck"
+			first, _ := w.prepared(config, look)
+			id, ready := w.prepared(config, look)
+			if ready["from"] != "layer" {
+				t.Errorf("%s: %v", command, ready)
+			}
+			if diff := cmp.Diff(w.printed(first), w.printed(id)); diff != "" {
+				t.Errorf("%s: the run finds (-first +later):\n%s", command, diff)
+			}
 		}
 	})
 }

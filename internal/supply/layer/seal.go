@@ -140,15 +140,17 @@ func (l *Layer) CopyTo(ctx context.Context, part Part, skip func(name string, fo
 	return c.copy(ctx, from, part.From)
 }
 
-// Names lists a folder of a part of the layer. It follows no link. What is not a folder has no names.
+// Names lists a folder of a part of the layer. What is not a folder, or below a link, has no names.
 func (l *Layer) Names(part, name string) []string {
 	from, err := os.OpenRoot(filepath.Join(l.dir, part))
 	if err != nil {
 		return nil
 	}
 	defer from.Close()
-	if info, err := from.Lstat(name); err != nil || !info.IsDir() {
-		return nil
+	for at := name; at != "."; at = path.Dir(at) {
+		if info, err := from.Lstat(at); err != nil || !info.IsDir() {
+			return nil
+		}
 	}
 	folder, err := from.Open(name)
 	if err != nil {

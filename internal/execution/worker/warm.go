@@ -151,8 +151,9 @@ func (w *warm) prepare(ctx context.Context) (ready bool, why string, err error) 
 		w.in.log.Warn("cannot use a layer", "error", err)
 		miss = "The worker cannot use its layers."
 	}
-	if w.layer != nil {
-		defer w.layer.Release()
+	used := w.layer
+	if used != nil {
+		defer used.Release()
 	} else if reason, until := w.in.w.Layers.Failed(w.key, time.Now()); reason != "" {
 		return false, fmt.Sprintf("%s The next try is at %s.", reason, until.UTC().Format(time.RFC3339)), nil
 	}
@@ -170,6 +171,8 @@ func (w *warm) prepare(ctx context.Context) (ready bool, why string, err error) 
 			}
 			w.in.log.Warn("cannot use a layer", "layer", w.layer.UID, "error", err)
 			miss, w.layer = "The layer could not be used: "+todo.problem(err), nil
+			used.Release()
+			w.in.w.Layers.MakeRoom(err)
 			if err := errors.Join(w.clear(), w.in.checkOut(ctx, w.environment)); err != nil {
 				return false, "", err
 			}

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -185,13 +186,16 @@ func (s *Store) list() ([]Record, error) {
 }
 
 // remove removes a layer, unless it is in use. It reports whether the layer is gone.
-func (s *Store) remove(uid string) bool {
+func (s *Store) remove(uid string) bool { return s.removeIf(uid, func() bool { return true }) }
+
+// removeIf is remove, if yes is true while nobody else has the layer.
+func (s *Store) removeIf(uid string, yes func() bool) bool {
 	alone, err := filelock.Hold(s.lockFile(uid), filelock.Exclusive)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	defer alone.Release()
-	return s.erase(uid)
+	return yes() && s.erase(uid)
 }
 
 // erase removes a layer whose lock this process holds alone. It reports whether the layer is gone.
@@ -237,8 +241,12 @@ func (s *Store) sweep(keep, key string) error {
 			_ = os.Remove(filepath.Join(s.dir, e.Name()))
 		}
 		uid, ok := strings.CutSuffix(e.Name(), ".lock")
-		if _, err := os.Stat(s.recordFile(uid)); ok && uid != keep && errors.Is(err, fs.ErrNotExist) {
-			s.remove(uid)
+		half := func() bool {
+			_, err := os.Stat(s.recordFile(uid))
+			return errors.Is(err, fs.ErrNotExist)
+		}
+		if ok && uid != keep && half() {
+			s.removeIf(uid, half) // unless it is complete now
 		}
 	}
 	list, err := s.list()
@@ -265,6 +273,18 @@ func (s *Store) sweep(keep, key string) error {
 		}
 	}
 	return nil
+}
+
+// MakeRoom removes all layers that are not in use, if err means that the disk is full: no run may fail
+// because layers fill it.
+func (s *Store) MakeRoom(err error) {
+	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return
+	}
+	list, _ := s.list()
+	for _, r := range list {
+		s.remove(r.UID)
+	}
 }
 
 // failure is why a key has no layer.

@@ -44,7 +44,6 @@ var ErrKept = errors.New("another execution keeps the same")
 // Seal makes a layer of r.Key and r.Heads, and returns its record. It leaves out sockets, pipes and the locks
 // of Git. After an error, there is no layer.
 func (s *Store) Seal(ctx context.Context, r Record, parts []Part, secrets []Secret) (_ Record, err error) {
-	r.UID = penstock.NewID()
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return r, fmt.Errorf("seal a layer: %w", err)
 	}
@@ -60,13 +59,20 @@ func (s *Store) Seal(ctx context.Context, r Record, parts []Part, secrets []Secr
 		_ = os.Remove(s.makingFile(r.Key))
 		only.Release()
 	}()
-	making, err := filelock.Create(s.lockFile(r.UID), filelock.Exclusive)
+	var making *filelock.Lock
+	for range 10 { // another process may be about to remove the new lock as a leftover
+		r.UID = penstock.NewID()
+		if making, err = filelock.Create(s.lockFile(r.UID), filelock.Exclusive); !errors.Is(err, filelock.ErrHeld) {
+			break
+		}
+	}
 	if err != nil {
 		return r, fmt.Errorf("seal a layer: %w", err)
 	}
 	defer func() {
 		if err != nil {
 			s.erase(r.UID)
+			s.MakeRoom(err)
 		}
 		making.Release()
 	}()

@@ -125,8 +125,8 @@ func (c *copier) folder(ctx context.Context, name string, from, to *os.Root, lev
 		if c.skip != nil && c.skip(full, e.IsDir()) {
 			continue
 		}
-		if secret := c.search.in([]byte(full)); secret != "" {
-			return &SecretError{secret, path.Dir(full)}
+		if secret, at := c.search.find([]byte(full)); secret != "" { // its beginning may be the name of a folder
+			return &SecretError{secret, path.Dir(full[:at] + "x")}
 		}
 		if err := c.entry(ctx, full, e, from, to, level); err != nil {
 			return err

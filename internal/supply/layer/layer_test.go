@@ -316,7 +316,7 @@ func TestNoLayerHasASecret(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := seal(t, layer.Open(t.TempDir(), 0), "k", "home", openRoot(t, from), layer.Secret{"TOKEN", value})
-			if found, ok := errors.AsType[*layer.SecretError](err); !ok || strings.Contains(found.Error(), value) {
+			if found, ok := errors.AsType[*layer.SecretError](err); !ok || strings.Contains(found.Error(), value[:6]) {
 				t.Errorf("sealed with %v", err)
 			}
 		}

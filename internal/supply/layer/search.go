@@ -36,15 +36,21 @@ func newSearch(secrets []Secret) *search {
 
 // in returns the name of a secret that the text has, or "".
 func (s *search) in(text []byte) string {
+	name, _ := s.find(text)
+	return name
+}
+
+// find is in, and returns where the secret begins.
+func (s *search) find(text []byte) (name string, at int) {
 	if s == nil {
-		return ""
+		return "", 0
 	}
 	for _, p := range s.patterns {
-		if bytes.Contains(text, p.text) {
-			return p.secret
+		if at := bytes.Index(text, p.text); at >= 0 {
+			return p.secret, at
 		}
 	}
-	return ""
+	return "", 0
 }
 
 // active reports whether there is anything to look for.

@@ -59,13 +59,7 @@ func (s *Store) Seal(ctx context.Context, r Record, parts []Part, secrets []Secr
 		_ = os.Remove(s.makingFile(r.Key))
 		only.Release()
 	}()
-	var making *filelock.Lock
-	for range 10 { // another process may be about to remove the new lock as a leftover
-		r.UID = penstock.NewID()
-		if making, err = filelock.Create(s.lockFile(r.UID), filelock.Exclusive); !errors.Is(err, filelock.ErrHeld) {
-			break
-		}
-	}
+	making, err := s.begin(&r)
 	if err != nil {
 		return r, fmt.Errorf("seal a layer: %w", err)
 	}
@@ -115,6 +109,17 @@ func (s *Store) Seal(ctx context.Context, r Record, parts []Part, secrets []Secr
 		return r, fmt.Errorf("seal a layer: %w", err)
 	}
 	return r, s.sweep(r.UID, r.Key)
+}
+
+// begin gives a layer its uid, and locks it.
+func (s *Store) begin(r *Record) (making *filelock.Lock, err error) {
+	for range 10 { // another process may be about to remove the new lock as a leftover
+		r.UID = penstock.NewID()
+		if making, err = filelock.Create(s.lockFile(r.UID), filelock.Exclusive); !errors.Is(err, filelock.ErrHeld) {
+			break
+		}
+	}
+	return making, err
 }
 
 // has reports whether there is a layer with the same key and heads.

@@ -582,8 +582,8 @@ func TestAKilledProcessLeavesNoHalfLayer(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce makes layers of many keys at the same time, as workers of one machine do. None takes that
-// of another one, half or whole, for something that is left.
+// TestManyAtOnce makes layers of many keys at the same time, as workers of one machine do. None takes what
+// another one makes, half or whole, for something that is left.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	dir, from := t.TempDir(), t.TempDir()

@@ -53,6 +53,7 @@ OURS: dict[str, set[str]] = {
         "skill_note",
         "image_ready",
         "run_requeued",
+        "workspace_ready",
         "workspace_reused",
         "any_worker",
         "mcp_server_not_used",

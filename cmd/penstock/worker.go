@@ -90,7 +90,9 @@ func (w *working) worker(
 		Memory: w.LimitMemory << 20, Disk: w.LimitDisk << 20, Processes: w.LimitProcesses, CPUs: w.LimitCPUs,
 	}
 	o.Tmp, o.Shm = w.LimitTmp<<20, w.LimitShm<<20
-	o.Layers = layer.Open(filepath.Join(dir, layersDir), int64(w.LayerCache))
+	if !o.OwnImage { // a Pod, whose disk ends with the run
+		o.Layers = layer.Open(filepath.Join(dir, layersDir), int64(w.LayerCache))
+	}
 	if err := setImages(w, &o, dir); err != nil {
 		return nil, err
 	}

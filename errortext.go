@@ -4,24 +4,16 @@ import (
 	"encoding/json"
 	"html"
 	"mime"
-	"regexp"
 	"strings"
-	"sync"
 )
 
 // maxErrorText limits the text of an error of another server, in bytes.
 const maxErrorText = 500
 
 var (
-	htmlHidden = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?is)<(script|style|head)\b.*?</(script|style|head)>`)
-	})
-	htmlTitle = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
-	})
-	htmlTag = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?s)<[^>]*>`)
-	})
+	htmlHidden = LazyRegexp(`(?is)<(script|style|head)\b.*?</(script|style|head)>`)
+	htmlTitle  = LazyRegexp(`(?is)<title[^>]*>(.*?)</title>`)
+	htmlTag    = LazyRegexp(`(?s)<[^>]*>`)
 )
 
 // ErrorText returns what the body of another server's error says, in one line of up to 500 bytes: the

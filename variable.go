@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // If the operator gives keys to an agent program, a run must not tell the program where to send
@@ -77,26 +75,18 @@ var (
 
 var (
 	// credential matches the name of a variable that holds a key and not a setting.
-	credential = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(KEY|TOKEN|SECRET|PASSWORD|PASS|PWD|PAT|AUTH|CREDENTIALS?)(_?[0-9]+)?$`)
-	})
-	model = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`_MODEL(_ID)?$`)
-	})
+	credential = LazyRegexp(`(KEY|TOKEN|SECRET|PASSWORD|PASS|PWD|PAT|AUTH|CREDENTIALS?)(_?[0-9]+)?$`)
+	model      = LazyRegexp(`_MODEL(_ID)?$`)
 	// address matches the words of variables that say where a key of the same owner is sent. They
 	// may follow the owner without an underscore, as in PGHOST.
-	address = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(
-			`.(URL|URI|HOST|HOSTNAME|ENDPOINT|BASE|DOMAIN|SERVER|ADDR|ADDRESS|PORT|GATEWAY|ORIGIN|CONFIG|HEADERS)(_|$)`,
-		)
-	})
+	address = LazyRegexp(
+		`.(URL|URI|HOST|HOSTNAME|ENDPOINT|BASE|DOMAIN|SERVER|ADDR|ADDRESS|PORT|GATEWAY|ORIGIN|CONFIG|HEADERS)(_|$)`,
+	)
 	// ending matches the endings that follow the owner without an underscore.
-	ending = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(
-			`(.)((BASE|API)?UR[LI]|HOST|HOSTNAME|HOSTADDR|ENDPOINT|SERVER|ADDR|PORT|` +
-				`API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASS|PWD)$`,
-		)
-	})
+	ending = LazyRegexp(
+		`(.)((BASE|API)?UR[LI]|HOST|HOSTNAME|HOSTADDR|ENDPOINT|SERVER|ADDR|PORT|` +
+			`API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASS|PWD)$`,
+	)
 	// Some owners have more than one name.
 	aliases = map[string]string{"GH": "GITHUB", "GL": "GITLAB", "HF": "HUGGINGFACE", "HUGGING": "HUGGINGFACE"}
 )

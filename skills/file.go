@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -121,9 +119,7 @@ func isFence(line string) bool { return strings.TrimRight(line, " \t") == "---" 
 // isEnd reports whether a line ends the front matter; ... ends a document of YAML (YAML 1.2 §9.1.2).
 func isEnd(line string) bool { return isFence(line) || strings.TrimRight(line, " \t") == "..." }
 
-var isKnownKey = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^\s*["']?(name|description)["']?\s*:`)
-})
+var isKnownKey = penstock.LazyRegexp(`(?i)^\s*["']?(name|description)["']?\s*:`)
 
 // opening returns the first line of the front matter, or -1. Blank lines and comments may come before
 // it, if it has one of our keys: otherwise the line --- can be a rule in the text.
@@ -225,9 +221,7 @@ func Slug(name string) string {
 	return strings.Trim(slug[:min(len(slug), maxName)], "-._")
 }
 
-var isKey = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
-})
+var isKey = penstock.LazyRegexp(`^[A-Za-z0-9._-]+$`)
 
 // frontmatter reads the name and the description. first is the number of the first line.
 func (f *File) frontmatter(lines []string, first int) (map[string]string, error) {

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"net/url"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/alecthomas/kong"
 	"github.com/aws/aws-sdk-go-v2/config"
 
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/supply/blob"
 )
 
@@ -21,9 +20,7 @@ import (
 type blobPlace string
 
 // scheme is how a URL begins. A folder with such a name can be written with ./ before it.
-var scheme = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):`)
-})
+var scheme = penstock.LazyRegexp(`^([A-Za-z][A-Za-z0-9+.-]*):`)
 
 // decodeBlobPlace reads a place from a flag. It checks nothing: the command line repeats the value of
 // a variable that is refused here, and that may hold a password by mistake.

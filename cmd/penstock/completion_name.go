@@ -7,14 +7,14 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // nameTime limits the wait after a person has pressed the tab key.
@@ -51,9 +51,7 @@ func (l listed) name() string { return cmp.Or(l.Name, l.Config.Name, l.DisplayNa
 
 // plainWord matches words without a special meaning in any shell. Others choose the names, so a
 // shell must not interpret them.
-var plainWord = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._/@:+-]*$`)
-})
+var plainWord = penstock.LazyRegexp(`^[A-Za-z0-9_][A-Za-z0-9._/@:+-]*$`)
 
 // names lists the server's resources for a value. It quickly returns nothing without a key, a
 // server or the permission.

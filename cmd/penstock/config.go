@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/alecthomas/kong"
@@ -184,9 +183,7 @@ func flagText(node *yaml.Node) (any, error) {
 
 // harnessName matches valid names of harnesses in the file. The contract shows the name as
 // harness.type.
-var harnessName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
-})
+var harnessName = penstock.LazyRegexp(`^[a-z][a-z0-9_-]{0,31}$`)
 
 func (s *fileSettings) readHarnesses(node *yaml.Node) error {
 	var document map[string]map[string]yaml.Node

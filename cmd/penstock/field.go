@@ -3,11 +3,9 @@ package main
 import (
 	"errors"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -48,9 +46,7 @@ func nameInputs(err error, parsed *kong.Context) {
 }
 
 // queryParameter matches a query parameter in a sentence of the server.
-var queryParameter = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`query parameter [a-z_]+`)
-})
+var queryParameter = penstock.LazyRegexp(`query parameter [a-z_]+`)
 
 // unitOf returns the unit in the name of a field, or 0. The flag of such a field is a duration.
 func unitOf(pointer string) time.Duration {
@@ -64,9 +60,7 @@ func unitOf(pointer string) time.Duration {
 }
 
 // wholeNumber matches a number of a sentence.
-var wholeNumber = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\b[1-9][0-9]*\b`)
-})
+var wholeNumber = penstock.LazyRegexp(`\b[1-9][0-9]*\b`)
 
 // asDurations writes the numbers of a sentence as a flag takes them, such as 1h30m. A unit of 0
 // changes nothing.
@@ -155,9 +149,7 @@ func belowInput(in *kong.Value, pointer string) string {
 }
 
 // otherField matches a field of the contract in a sentence: a word with underscores or dots.
-var otherField = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\b[a-z]+(?:[._][a-z]+)+\b`)
-})
+var otherField = penstock.LazyRegexp(`\b[a-z]+(?:[._][a-z]+)+\b`)
 
 // rename replaces the fields in a sentence of the server.
 func (l inputList) rename(sentence string) string {

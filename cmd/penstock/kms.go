@@ -7,9 +7,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -17,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/smithy-go"
 
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
@@ -27,11 +26,9 @@ import (
 type kmsKey string
 
 // awsKey matches the valid forms of KEY: an ARN with its region, an alias, or an id.
-var awsKey = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`^(?:arn:aws[a-z-]*:kms:([a-z0-9-]+):[0-9]{12}:(?:key|alias)/[\w/-]+|alias/[\w/-]+|[0-9A-Za-z-]+)$`,
-	)
-})
+var awsKey = penstock.LazyRegexp(
+	`^(?:arn:aws[a-z-]*:kms:([a-z0-9-]+):[0-9]{12}:(?:key|alias)/[\w/-]+|alias/[\w/-]+|[0-9A-Za-z-]+)$`,
+)
 
 // parse also accepts a third slash, which gocloud.dev has before an ARN.
 func (k kmsKey) parse() (key, region string, err error) {

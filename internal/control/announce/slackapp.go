@@ -8,10 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf16"
@@ -33,12 +31,8 @@ const (
 )
 
 var (
-	slackUser = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[UW][A-Z0-9]{1,30}$`)
-	}) // matches the id of a Slack user
-	slackError = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[a-z_]{1,64}$`)
-	}) // matches the name of an error
+	slackUser  = penstock.LazyRegexp(`^[UW][A-Z0-9]{1,30}$`) // matches the id of a Slack user
+	slackError = penstock.LazyRegexp(`^[a-z_]{1,64}$`)       // matches the name of an error
 )
 
 // withDoor adds the URL to which Slack sends clicks.

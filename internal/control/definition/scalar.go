@@ -1,10 +1,9 @@
 package definition
 
 import (
-	"regexp"
-	"sync"
-
 	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // scalarKind is the type of a scalar. Plain scalars follow the core schema of YAML 1.2 (§10.3). A
@@ -21,15 +20,11 @@ const (
 )
 
 var (
-	jsonNumber = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
-	})
-	oddNumber = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(
-			`^[-+]?(0o[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|` +
-				`\.[0-9][0-9_]*([eE][-+]?[0-9]+)?|\.inf|\.Inf|\.INF)$|^\.(nan|NaN|NAN)$`,
-		)
-	})
+	jsonNumber = penstock.LazyRegexp(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+	oddNumber  = penstock.LazyRegexp(
+		`^[-+]?(0o[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|` +
+			`\.[0-9][0-9_]*([eE][-+]?[0-9]+)?|\.inf|\.Inf|\.INF)$|^\.(nan|NaN|NAN)$`,
+	)
 )
 
 func kindOf(node *yaml.Node) scalarKind {

@@ -6,11 +6,11 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // place is a path of the tree that belongs to a resource.
@@ -22,12 +22,8 @@ type place struct {
 }
 
 var (
-	resourceNames = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-	})
-	otherNames = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-	})
+	resourceNames = penstock.LazyRegexp(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	otherNames    = penstock.LazyRegexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 )
 
 // layout finds the resource of each file.

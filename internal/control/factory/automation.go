@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
@@ -18,9 +16,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/trigger"
 )
 
-var resourceName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-})
+var resourceName = penstock.LazyRegexp(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
 // ResourceName turns a label into the name of an automation or webhook, which is also the name of
 // its file. The name is in lower case and has one - for consecutive spaces. ok is false if the

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
@@ -296,9 +294,7 @@ func changeFactory(r *store.FactoryRow, req FactoryRequest) error {
 	return nil
 }
 
-var ticketSource = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
-})
+var ticketSource = penstock.LazyRegexp(`^[A-Za-z0-9._-]{1,64}$`)
 
 // Dispatch starts a run of a factory's foreman. The run is durable when it returns. The run's
 // metadata names the ticket, or the run itself if the request has none.

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -172,9 +170,7 @@ func useRepositorySecret(ctx context.Context, tx *store.Tx, p penstock.Principal
 	return err
 }
 
-var scpForm = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:[^@/]+@)?([^:/]+):(.+)$`)
-})
+var scpForm = penstock.LazyRegexp(`^(?:[^@/]+@)?([^:/]+):(.+)$`)
 
 // placeOf returns the host and path of a repository, which all its URLs share. It returns ""
 // for a repository on this machine.

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
@@ -151,15 +149,9 @@ const (
 )
 
 var (
-	imageName = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)
-	})
-	githubOwner = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
-	})
-	githubRepo = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
-	})
+	imageName   = penstock.LazyRegexp(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)
+	githubOwner = penstock.LazyRegexp(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
+	githubRepo  = penstock.LazyRegexp(`^[A-Za-z0-9._-]+$`)
 )
 
 // checkEnvironment returns all errors of a configuration, and makes its name and its prebuild canonical.

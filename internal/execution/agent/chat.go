@@ -9,11 +9,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/ssestream"
@@ -105,9 +103,7 @@ func (a *chatResponse) read(response *http.Response) error {
 	return nil
 }
 
-var eventStream = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(data|event|id|retry)?:`)
-})
+var eventStream = penstock.LazyRegexp(`^(data|event|id|retry)?:`)
 
 // event reads one event. An error in it ends the response.
 func (a *chatResponse) event(kind string, data []byte) error {
@@ -215,11 +211,9 @@ func isSet(raw json.RawMessage) bool {
 }
 
 // lastingError matches the codes and types of errors that another attempt does not change.
-var lastingError = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`invalid_request|authentication|permission|insufficient_quota|context_length|not_found|BadRequest`,
-	)
-})
+var lastingError = penstock.LazyRegexp(
+	`invalid_request|authentication|permission|insufficient_quota|context_length|not_found|BadRequest`,
+)
 
 // streamError is an error in a response with the status 200.
 func (a *chatResponse) streamError(problem json.RawMessage) error {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/google/uuid"
 
@@ -293,9 +291,7 @@ func summary(prompt string, listing, payload part) string {
 	return b.String()
 }
 
-var lineNumber = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^ *\d+\t`)
-})
+var lineNumber = penstock.LazyRegexp(`(?m)^ *\d+\t`)
 
 // describePayload lists the top-level keys of a JSON object, or shows the beginning of another
 // payload. Its argument is the output of read_files.

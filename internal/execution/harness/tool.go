@@ -3,19 +3,16 @@ package harness
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/execution/acp"
 )
 
 // mcpTitle is how Gemini CLI and Qwen Code show a tool of an MCP server.
-var mcpTitle = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(\S+) \((\S+) MCP Server\)`)
-})
+var mcpTitle = penstock.LazyRegexp(`^(\S+) \((\S+) MCP Server\)`)
 
 // mcpTool reads the name that agents give to a tool of an MCP server: mcp__server__tool, or
 // server_tool if the session has this server.

@@ -15,10 +15,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // An archive contains the npm packages of a program and of its Node as npm downloads them, each
@@ -27,9 +27,7 @@ import (
 // maxPackage bounds one npm package, packed and unpacked.
 const maxPackage = 2 << 30
 
-var packageName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[0-9a-f]{128}\.tgz$`)
-})
+var packageName = penstock.LazyRegexp(`^[0-9a-f]{128}\.tgz$`)
 
 // hashOf returns the hash of an npm integrity, in hexadecimal digits.
 func hashOf(integrity string) (string, error) {

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // locks holds a package.json and a package-lock.json for each program. `make harness-locks` writes
@@ -185,9 +185,7 @@ func (s *Store) lockOf(name string) (l lockFile, err error) {
 }
 
 // validVersion is what npm accepts as an exact version.
-var validVersion = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
-})
+var validVersion = penstock.LazyRegexp(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
 // compareVersions orders versions; a pre-release comes before its release.
 func compareVersions(a, b string) int {

@@ -12,12 +12,11 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 )
 
@@ -67,11 +66,9 @@ func saltedSum(salt, form string) string {
 
 // keyName matches names of settings that hold a key. It is strict, because the words of such a setting are removed
 // from all files: AUTHOR and TOKENIZER are no keys.
-var keyName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`(?i)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH|AUTHORIZATION|COOKIE)S?($|[_-])|(^|[_-])PAT($|[_-])`,
-	)
-})
+var keyName = penstock.LazyRegexp(
+	`(?i)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH|AUTHORIZATION|COOKIE)S?($|[_-])|(^|[_-])PAT($|[_-])`,
+)
 
 // keptSecrets returns the values of a run's secrets by name, also as parts of settings of MCP servers. A setting whose
 // name is a key's may contain one in clear. The values in final must not enter the sandbox, so they are never put back.

@@ -2,10 +2,8 @@ package worker
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/wall/image"
@@ -68,9 +66,7 @@ func ownHeaders(s penstock.MCPServer) map[string]string {
 	return headers
 }
 
-var secretRef = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\$\{\{\s*secrets\.([A-Za-z0-9_]+)\s*\}\}`)
-})
+var secretRef = penstock.LazyRegexp(`\$\{\{\s*secrets\.([A-Za-z0-9_]+)\s*\}\}`)
 
 // fillSecrets replaces ${{ secrets.NAME }}; missing names one that the run does
 // not have.
@@ -123,9 +119,7 @@ func (t *task) secrets() []string {
 }
 
 // secretName matches names of variables and headers that hold a key and not a setting.
-var secretName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH|COOKIE|(^|_)PAT($|_)`)
-})
+var secretName = penstock.LazyRegexp(`(?i)KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH|COOKIE|(^|_)PAT($|_)`)
 
 // longEnough lists a configured value and its words as secrets if they are too long for an ordinary
 // setting. A header often is "Bearer" and a token.

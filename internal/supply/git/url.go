@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // remote is a checked URL and its separate credentials.
@@ -26,15 +26,9 @@ const maxURL = 2048
 
 var (
 	// [user@]host:path, the common form of ssh remotes.
-	scpURL = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):([^:].*)$`)
-	})
-	hostName = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?\.?$`)
-	})
-	userName = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._@+-]*$`)
-	})
+	scpURL   = penstock.LazyRegexp(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):([^:].*)$`)
+	hostName = penstock.LazyRegexp(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?\.?$`)
+	userName = penstock.LazyRegexp(`^[A-Za-z0-9._][A-Za-z0-9._@+-]*$`)
 )
 
 // CheckURL returns an error if the URL of a remote is invalid. Valid are https: and ssh: (also as
@@ -161,9 +155,7 @@ func checkParts(u *url.URL, local bool) error {
 	return nil
 }
 
-var commitID = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-})
+var commitID = penstock.LazyRegexp(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // CheckRef returns an error for an invalid branch, tag, full ref name or commit id; "" is the
 // default branch. The rules come from git-check-ref-format(1). A name must not look like an option.

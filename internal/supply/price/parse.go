@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // builtin is made by `make prices`.
@@ -73,9 +74,7 @@ type row struct {
 type decimal int64
 
 // The form of a number: at most 999,999 with six places.
-var decimalForm = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\d{1,6}(\.\d{1,6})?$`)
-})
+var decimalForm = penstock.LazyRegexp(`^\d{1,6}(\.\d{1,6})?$`)
 
 // UnmarshalYAML reads the digits as they are written, never through a float.
 func (d *decimal) UnmarshalYAML(node *yaml.Node) error {

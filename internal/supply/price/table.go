@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"math/big"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -95,9 +93,7 @@ func (t *Table) Limits(provider, name string) (window, maxOutput int64) {
 }
 
 // dated is the end of a name that a provider gives to one version of a model.
-var dated = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`-(\d{8}|\d{4}-\d{2}-\d{2})$`)
-})
+var dated = penstock.LazyRegexp(`-(\d{8}|\d{4}-\d{2}-\d{2})$`)
 
 // offline is penstock.ModelOffline, which calls nothing and is free whatever a list says.
 var offline = &model{free: true}

@@ -8,10 +8,10 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // form returns why the form in the body of r cannot be read as its host would read it, or "". Otherwise
@@ -39,12 +39,8 @@ func (l limits) form(r *http.Request) string {
 // boundaries match the parameter of a multipart type, as parsers look for it. They disagree on which one
 // counts, on its extended form (RFC 2231), and on what ends or escapes its value.
 var (
-	boundaries = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)boundary[\s*0-9]*=`)
-	})
-	plainBoundary = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`boundary=(?:"[a-z0-9'()+_./:=?-]{1,70}"|[a-z0-9'()+_./:=?-]{1,70}(?:[\s;]|$))`)
-	})
+	boundaries    = penstock.LazyRegexp(`(?i)boundary[\s*0-9]*=`)
+	plainBoundary = penstock.LazyRegexp(`boundary=(?:"[a-z0-9'()+_./:=?-]{1,70}"|[a-z0-9'()+_./:=?-]{1,70}(?:[\s;]|$))`)
 )
 
 // scannerOf returns what looks for fields in the body of r, nil if hosts read none there. A reason
@@ -143,9 +139,7 @@ func (s *pairScanner) Write(p []byte) (int, error) {
 }
 
 // leadingSpace is what hosts may cut off before a name is complete.
-var leadingSpace = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:%20|%0[0-9a-fA-F]|[+\s])+`)
-})
+var leadingSpace = penstock.LazyRegexp(`^(?:%20|%0[0-9a-fA-F]|[+\s])+`)
 
 func (s *pairScanner) end() error {
 	name := unescape(string(s.name))
@@ -228,15 +222,9 @@ func (s *partScanner) endLine() error {
 // Hosts look for the name of a part in all of its header, whatever the field is called, and end a name at
 // different characters. RFC 7578 §4.2 forbids the extended form of a name.
 var (
-	partName = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)(?:^|[^\w-])name[\x00-\x20]*(?:\*[\d*]*)?[\x00-\x20]*=[\x00-\x20]*`)
-	})
-	partValue = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:"[^";]*|'[^';]*|[^\s()<>,;:"'/?=]*)`)
-	})
-	partID = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)content-id[\x00-\x20]*:(.*)`)
-	})
+	partName  = penstock.LazyRegexp(`(?i)(?:^|[^\w-])name[\x00-\x20]*(?:\*[\d*]*)?[\x00-\x20]*=[\x00-\x20]*`)
+	partValue = penstock.LazyRegexp(`^(?:"[^";]*|'[^';]*|[^\s()<>,;:"'/?=]*)`)
+	partID    = penstock.LazyRegexp(`(?i)content-id[\x00-\x20]*:(.*)`)
 )
 
 // endField checks a complete header field of a part.

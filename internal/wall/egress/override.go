@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -16,20 +14,14 @@ import (
 // rule would then decide about another request than the one that the host reads. Names are compared
 // in lower case with hyphens, because a server behind CGI or WSGI reads X_HTTP_Method as X-HTTP-Method.
 var (
-	methodHeader = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:x-)?(?:http-|original-|forwarded-|real-|request-)?(?:method|verb)$|` +
-			`(?:method|verb)-override$|override-(?:http-)?(?:method|verb)$`)
-	})
-	pathHeader = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^x-(?:[a-z0-9]+-)*(?:original|rewrite|rewritten|override|overridden|forwarded|` +
-			`replaced|proxy|request|real)-(?:request-)?(?:url|uri|path|prefix|path-info|script-name|query|query-string)$|` +
-			`^x-(?:http-)?(?:url|uri|path)(?:-override)?$|^(?:x-)?(?:script-name|path-info|request-uri)$|` +
-			`^x-url-(?:rewrite|override)$|^x-waws-unencoded-url$|^destination$`)
-	})
-	hostHeader = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^x-(?:[a-z0-9]+-)*(?:original|rewrite|override|forwarded|real)-(?:host|server|` +
-			`authority|scheme-host)$|^x-(?:http-)?host(?:-override)?$`)
-	})
+	methodHeader = penstock.LazyRegexp(`^(?:x-)?(?:http-|original-|forwarded-|real-|request-)?(?:method|verb)$|` +
+		`(?:method|verb)-override$|override-(?:http-)?(?:method|verb)$`)
+	pathHeader = penstock.LazyRegexp(`^x-(?:[a-z0-9]+-)*(?:original|rewrite|rewritten|override|overridden|forwarded|` +
+		`replaced|proxy|request|real)-(?:request-)?(?:url|uri|path|prefix|path-info|script-name|query|query-string)$|` +
+		`^x-(?:http-)?(?:url|uri|path)(?:-override)?$|^(?:x-)?(?:script-name|path-info|request-uri)$|` +
+		`^x-url-(?:rewrite|override)$|^x-waws-unencoded-url$|^destination$`)
+	hostHeader = penstock.LazyRegexp(`^x-(?:[a-z0-9]+-)*(?:original|rewrite|override|forwarded|real)-(?:host|server|` +
+		`authority|scheme-host)$|^x-(?:http-)?host(?:-override)?$`)
 )
 
 // stripped are headers that the proxy removes from each request (httputil.ReverseProxy).

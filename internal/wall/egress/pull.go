@@ -7,10 +7,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
+
+	"github.com/penstock-dev/penstock"
 )
 
 const (
@@ -33,20 +33,16 @@ type PullRequest struct {
 
 // pullPaths are the endpoints that create a pull request: GitHub and Gitea or Forgejo, GitLab,
 // Bitbucket Cloud, Bitbucket Data Center, and the GraphQL endpoint that gh uses.
-var pullPaths = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:` +
-		`(?:/api/v[13])?/repos/[^/]+/[^/]+/pulls` +
-		`|/api/v4/projects/[^/]+/merge_requests` +
-		`|/2\.0/repositories/[^/]+/[^/]+/pullrequests` +
-		`|/rest/api/(?:1\.0|latest)/projects/[^/]+/repos/[^/]+/pull-requests` +
-		`|(?:/api)?/graphql)/?$`)
-})
+var pullPaths = penstock.LazyRegexp(`^(?:` +
+	`(?:/api/v[13])?/repos/[^/]+/[^/]+/pulls` +
+	`|/api/v4/projects/[^/]+/merge_requests` +
+	`|/2\.0/repositories/[^/]+/[^/]+/pullrequests` +
+	`|/rest/api/(?:1\.0|latest)/projects/[^/]+/repos/[^/]+/pull-requests` +
+	`|(?:/api)?/graphql)/?$`)
 
 // pullURL finds the repository and the number in the URL of a pull request.
-var pullURL = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`^/(.+?)/(?:-/merge_requests|merge_requests|pulls?|pull-requests)/([0-9]{1,9})(?:/overview)?/?$`)
-})
+var pullURL = penstock.LazyRegexp(
+	`^/(.+?)/(?:-/merge_requests|merge_requests|pulls?|pull-requests)/([0-9]{1,9})(?:/overview)?/?$`)
 
 // pullWatch reads a copy of a request and of its response while they stream.
 type pullWatch struct {

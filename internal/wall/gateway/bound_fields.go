@@ -1,16 +1,14 @@
 package gateway
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // ambiguousModel matches models that search, or call other models, without a tool in the request.
-var ambiguousModel = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`-search-(preview|api)|:online$|deep-research|multi-agent`)
-})
+var ambiguousModel = penstock.LazyRegexp(`-search-(preview|api)|:online$|deep-research|multi-agent`)
 
 // prompter reads what a request can make the provider read.
 type prompter struct {

@@ -6,11 +6,12 @@ import (
 	"cmp"
 	"embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // The fields of each API's requests are data. A line names a field that holds objects, or request for
@@ -137,9 +138,7 @@ func fold(name string) string {
 }
 
 // allowedField matches a field of Provider.AllowFields.
-var allowedField = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^([A-Za-z0-9_$-]{1,100}\.)?[A-Za-z0-9_$-]{1,100}$`)
-})
+var allowedField = penstock.LazyRegexp(`^([A-Za-z0-9_$-]{1,100}\.)?[A-Za-z0-9_$-]{1,100}$`)
 
 // checkAllowed checks a field of Provider.AllowFields.
 func checkAllowed(api API, field string) error {

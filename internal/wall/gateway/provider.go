@@ -12,12 +12,11 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 )
 
@@ -73,10 +72,8 @@ type upstream struct {
 }
 
 var (
-	providerName = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
-	})
-	vendorURLs = map[API]string{
+	providerName = penstock.LazyRegexp(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+	vendorURLs   = map[API]string{
 		Anthropic: "https://api.anthropic.com",
 		OpenAI:    "https://api.openai.com/v1",
 		Gemini:    "https://generativelanguage.googleapis.com",
@@ -132,10 +129,8 @@ func (p Provider) addQuery(base *url.URL) error {
 }
 
 // ownHeaders are those that the gateway or HTTP itself sets.
-var ownHeaders = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^(host|connection|te|trailer|transfer-encoding|upgrade|expect|` +
-		`accept-encoding|content-length|content-encoding|content-type|proxy-.*|x-forwarded-.*|forwarded)$`)
-})
+var ownHeaders = penstock.LazyRegexp(`(?i)^(host|connection|te|trailer|transfer-encoding|upgrade|expect|` +
+	`accept-encoding|content-length|content-encoding|content-type|proxy-.*|x-forwarded-.*|forwarded)$`)
 
 // checkHeaders returns an error for a header that cannot be sent. It never quotes a value.
 func (p Provider) checkHeaders() error {
@@ -150,9 +145,7 @@ func (p Provider) checkHeaders() error {
 	return nil
 }
 
-var headerName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-})
+var headerName = penstock.LazyRegexp("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 // secrets lists the values that must not be in errors, in each form, longer ones first: the key, and longer values of
 // the query and of headers, also each longer word of a header, such as what follows Bearer.
@@ -250,16 +243,12 @@ func (u *upstream) port() int {
 }
 
 // credentialHeaders are the headers that providers and compatible servers read a key from.
-var credentialHeaders = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`(?i)^(authorization|x-api-key|api-key|x-goog-api-key|x-litellm-api-key|ocp-apim-subscription-key)$`)
-})
+var credentialHeaders = penstock.LazyRegexp(
+	`(?i)^(authorization|x-api-key|api-key|x-goog-api-key|x-litellm-api-key|ocp-apim-subscription-key)$`)
 
 // credentialQueries are the parameters that they read a key from.
-var credentialQueries = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`(?i)^(key|code|(api|access|auth|subscription)[_-]?(key|token)|token|sig)$`)
-})
+var credentialQueries = penstock.LazyRegexp(
+	`(?i)^(key|code|(api|access|auth|subscription)[_-]?(key|token)|token|sig)$`)
 
 // authorize adds the key and the headers of the provider to the header of a request. The key of a run
 // replaces all credentials of the provider.

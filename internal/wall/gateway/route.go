@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // prefix begins each path that a Session serves.
@@ -45,18 +45,10 @@ type route struct {
 var (
 	// plainPath matches paths that every server reads alike: no empty segment, no dots
 	// alone, nothing encoded.
-	plainPath = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(/[A-Za-z0-9_:@~-][A-Za-z0-9._:@~-]*)+$`)
-	})
-	oneModel = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^v1/models/[^/]+$`)
-	})
-	oneResponse = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^v1/responses/([^/]+)$`)
-	})
-	geminiCall = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^v1beta/models/([^/:]+):(generateContent|streamGenerateContent|countTokens)$`)
-	})
+	plainPath   = penstock.LazyRegexp(`^(/[A-Za-z0-9_:@~-][A-Za-z0-9._:@~-]*)+$`)
+	oneModel    = penstock.LazyRegexp(`^v1/models/[^/]+$`)
+	oneResponse = penstock.LazyRegexp(`^v1/responses/([^/]+)$`)
+	geminiCall  = penstock.LazyRegexp(`^v1beta/models/([^/:]+):(generateContent|streamGenerateContent|countTokens)$`)
 )
 
 // posts are the calls by path, of Gemini by the method at its end.

@@ -3,25 +3,21 @@ package gateway
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // plainHost matches the authority of a URL that every parser reads alike: a name or an IP
 // address, and perhaps a port. It has no user, no percent sign and no backslash.
-var plainHost = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
-})
+var plainHost = penstock.LazyRegexp(`^([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
 // schemeStart matches the start of a URL: any scheme and a slash, or a scheme that is fetched, since some
 // parsers read http:host as http://host. A name such as model:8b has no scheme.
-var schemeStart = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`(?i)^(?:[a-z][a-z0-9+.-]*:[/\\]|(?:https?|ftps?|file|gs|s3|oss|wss?|blob|az|ipfs|cid):)`)
-})
+var schemeStart = penstock.LazyRegexp(
+	`(?i)^(?:[a-z][a-z0-9+.-]*:[/\\]|(?:https?|ftps?|file|gs|s3|oss|wss?|blob|az|ipfs|cid):)`)
 
 // beginsLikeURL reports whether a string begins with a scheme other than data:. It ignores what parsers
 // of URLs leave out: white space, control characters and invisible ones.

@@ -2,10 +2,10 @@ package gateway
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // A tool is the client's or the provider's. The client's are listed here. All others, including
@@ -42,13 +42,9 @@ var providerFields = []string{
 }
 
 var (
-	toolDate = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(_[0-9]{8}|_[0-9]{4}_[0-9]{2}_[0-9]{2})$`)
-	})
+	toolDate = penstock.LazyRegexp(`(_[0-9]{8}|_[0-9]{4}_[0-9]{2}_[0-9]{2})$`)
 	// searchingModel matches models that search the web without a tool.
-	searchingModel = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`-search-(preview|api)|:online$`)
-	})
+	searchingModel = penstock.LazyRegexp(`-search-(preview|api)|:online$`)
 )
 
 // allowsTool reports whether a policy names a tool of the provider: by its full name, by

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -174,16 +173,4 @@ func manyAlone(ctx context.Context) (took, used time.Duration, err error) {
 	}
 	slots.Wait()
 	return time.Since(start), used, err
-}
-
-// childTime returns the CPU time of the children that have ended, and of theirs, as cpuTime does.
-func (p *process) childTime() time.Duration {
-	stat := oneLine(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 15 {
-		return 0
-	}
-	user, _ := strconv.ParseInt(fields[13], 10, 64)
-	system, _ := strconv.ParseInt(fields[14], 10, 64)
-	return time.Duration(user+system) * 10 * time.Millisecond
 }

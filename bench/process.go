@@ -50,14 +50,21 @@ func (p *process) resident() (int64, error) {
 
 // cpuTime returns the CPU time that it has used, in hundredths of a second (proc(5)), or 0 if /proc
 // does not have it.
-func (p *process) cpuTime() time.Duration {
+func (p *process) cpuTime() time.Duration { return p.cpuTimeAt(11) }
+
+// childTime is cpuTime of the children that have ended, and of theirs.
+func (p *process) childTime() time.Duration { return p.cpuTimeAt(13) }
+
+// cpuTimeAt returns a CPU time of which the part in user mode is a field of the status, counted from
+// its state, and the part of the system the next one.
+func (p *process) cpuTimeAt(field int) time.Duration {
 	stat := oneLine(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 13 {
+	if len(fields) < field+2 {
 		return 0
 	}
-	user, _ := strconv.ParseInt(fields[11], 10, 64)
-	system, _ := strconv.ParseInt(fields[12], 10, 64)
+	user, _ := strconv.ParseInt(fields[field], 10, 64)
+	system, _ := strconv.ParseInt(fields[field+1], 10, 64)
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 

@@ -15,6 +15,18 @@ type Lock struct{ file *os.File }
 // Hold locks a file that exists, if that is possible at once.
 func Hold(name string, kind int) (*Lock, error) { return hold(name, os.O_RDWR, kind) }
 
+// Share is Hold for a shared lock, and waits up to a second for an exclusive one that is about to end: each
+// program that a process starts has all of its locks until it is executed.
+func Share(name string) (l *Lock, err error) {
+	for range 40 {
+		if l, err = Hold(name, Shared); !errors.Is(err, ErrHeld) {
+			return l, err
+		}
+		<-time.After(25 * time.Millisecond)
+	}
+	return nil, err
+}
+
 // Create is Hold, but creates the file if it is missing.
 func Create(name string, kind int) (*Lock, error) { return hold(name, os.O_RDWR|os.O_CREATE, kind) }
 

@@ -91,7 +91,7 @@ func (s *Store) Find(key string) (*Layer, error) {
 		if r.Key != key {
 			continue
 		}
-		use, err := s.hold(r.UID)
+		use, err := filelock.Share(s.lockFile(r.UID))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, filelock.ErrHeld) {
 			continue // being removed
 		}
@@ -110,21 +110,6 @@ func (s *Store) Find(key string) (*Layer, error) {
 		return &Layer{Record: r, dir: filepath.Join(s.dir, r.UID), use: use}, nil
 	}
 	return nil, ErrNone
-}
-
-// hold locks a layer for its use. A lock that excludes it may be about to end: each program that this
-// process starts has all of its locks until it is executed.
-func (s *Store) hold(uid string) (use *filelock.Lock, err error) {
-	for range 40 {
-		if use, err = filelock.Hold(s.lockFile(uid), filelock.Shared); !errors.Is(err, filelock.ErrHeld) {
-			return use, err
-		}
-		if _, err := os.Stat(s.recordFile(uid)); err != nil {
-			return nil, err
-		}
-		<-time.After(25 * time.Millisecond)
-	}
-	return nil, err
 }
 
 func newestFirst(a, b Record) int {
@@ -314,7 +299,7 @@ func (s *Store) Fail(key, reason string, now time.Time) (until time.Time, err er
 		err = os.MkdirAll(s.dir, 0o700)
 	}
 	if err == nil {
-		err = replace(s.failureFile(key), content)
+		err = replace(s.failureFile(key), s.failureFile(penstock.NewID()), content) // swept as one
 	}
 	return f.Until, err
 }
@@ -336,9 +321,8 @@ func (s *Store) failure(key string) (f failure, err error) {
 	return f, err
 }
 
-// replace writes a file as a whole or not at all.
-func replace(name string, content []byte) error {
-	temp := name + "." + penstock.NewID()
+// replace writes a file as a whole or not at all. temp is another file, which a killed process leaves.
+func replace(name, temp string, content []byte) error {
 	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

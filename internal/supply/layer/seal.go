@@ -100,7 +100,7 @@ func (s *Store) Seal(ctx context.Context, r Record, parts []Part, secrets []Secr
 		err = flush(s.dir) // after a power cut, a layer with a record is complete
 	}
 	if err == nil {
-		err = replace(s.recordFile(r.UID), content)
+		err = replace(s.recordFile(r.UID), filepath.Join(s.dir, r.UID, "record"), content)
 	}
 	if err != nil {
 		return r, fmt.Errorf("seal a layer: %w", err)

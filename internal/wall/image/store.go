@@ -135,7 +135,7 @@ func (s *Store) create() error {
 
 // use returns the image of a digest, if the store has it.
 func (s *Store) use(name, digest string) (*Image, error) {
-	held, err := filelock.Hold(s.record(digest), filelock.Shared)
+	held, err := filelock.Share(s.record(digest))
 	if err != nil {
 		return nil, err
 	}

@@ -256,6 +256,14 @@ func TestASetupThatNeedsTheRun(t *testing.T) {
 			len(w.payloads(id, "setup_step")) != 1 {
 			t.Errorf("without prebuild: %v", ready)
 		}
+		// The API of a run is something that it may need, too.
+		asks := w.environment(penstock.EnvironmentConfig{Name: "asks", SetupCommands: []string{
+			`! bash -c 'exec 3<>/dev/tcp/127.0.0.1/3128; printf "GET /penstock/api/v1/me HTTP/1.1\r\nHost: x\r\n` +
+				`Connection: close\r\n\r\n" >&3; cat <&3' | grep "preparation of an environment"`,
+		}})
+		if id, ready := w.prepared(asks, "true"); ready["from"] != "cold" || len(w.payloads(id, "setup_step")) != 2 {
+			t.Errorf("a setup that asks the API: %v", ready)
+		}
 		fails := w.environment(penstock.EnvironmentConfig{Name: "fails", SetupCommands: []string{"exit 5"}})
 		id = w.create(penstock.RunRequest{Prompt: "hello", Config: fails})
 		run := w.becomes(id, penstock.StateFailed)

@@ -50,16 +50,10 @@ func flush(dir string) error {
 
 // copyHidden copies the mark by which an overlay file system hides a file of a lower layer.
 func copyHidden(info fs.FileInfo, to *os.Root, name string) (hidden bool, err error) {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || info.Mode().Type() != fs.ModeDevice|fs.ModeCharDevice || stat.Rdev != 0 {
+	if !hides(info) {
 		return false, nil
 	}
-	dir, err := to.Open(".")
-	if err != nil {
-		return true, err
-	}
-	defer dir.Close()
-	return true, unlessExists(unix.Mknodat(int(dir.Fd()), name, unix.S_IFCHR, 0))
+	return true, unlessExists(hide(to, name))
 }
 
 // markPrefix begins the names of the attributes of an overlay file system that anybody may set.
@@ -68,36 +62,88 @@ const markPrefix = "user.overlay."
 // copyMarks copies the attributes of a folder by which an overlay file system hides the content of lower
 // layers.
 func copyMarks(from, to *os.Root) error {
-	source, err := from.Open(".")
+	found, err := marks(from)
 	if err != nil {
 		return err
 	}
-	defer source.Close()
-	target, err := to.Open(".")
+	return setMarks(to, found)
+}
+
+// marks returns the attributes of a folder by which an overlay file system hides the content of lower
+// layers; nil: it has none.
+func marks(of *os.Root) (found map[string][]byte, err error) {
+	dir, err := of.Open(".")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer target.Close()
+	defer dir.Close()
 	names := make([]byte, 64<<10)
-	n, err := unix.Flistxattr(int(source.Fd()), names)
+	n, err := unix.Flistxattr(int(dir.Fd()), names)
 	if errors.Is(err, unix.ENOTSUP) {
-		return nil
+		return nil, nil //nolint:nilnil // a file system without attributes hides nothing
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for name := range strings.SplitSeq(string(names[:n]), "\x00") {
 		if !strings.HasPrefix(name, markPrefix) {
 			continue
 		}
 		value := make([]byte, 4<<10)
-		n, err := unix.Fgetxattr(int(source.Fd()), name, value)
-		if err == nil {
-			err = unix.Fsetxattr(int(target.Fd()), name, value[:n], 0)
-		}
+		n, err := unix.Fgetxattr(int(dir.Fd()), name, value)
 		if err != nil {
+			return nil, err
+		}
+		if found == nil {
+			found = map[string][]byte{}
+		}
+		found[name] = value[:n]
+	}
+	return found, nil
+}
+
+// setMarks sets attributes that marks has returned.
+func setMarks(of *os.Root, found map[string][]byte) error {
+	if len(found) == 0 {
+		return nil
+	}
+	dir, err := of.Open(".")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	for name, value := range found {
+		if !strings.HasPrefix(name, markPrefix) {
+			continue
+		}
+		if err := unix.Fsetxattr(int(dir.Fd()), name, value, 0); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// hides reports whether a file is the mark by which an overlay file system hides one of a lower layer.
+func hides(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.Mode().Type() == fs.ModeDevice|fs.ModeCharDevice && stat.Rdev == 0
+}
+
+// hide makes such a mark.
+func hide(in *os.Root, name string) error {
+	dir, err := in.Open(".")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return unix.Mknodat(int(dir.Fd()), name, unix.S_IFCHR, 0)
+}
+
+// stamp returns what changes with each change of a file. Its owner can set any time but changed.
+func stamp(info fs.FileInfo) (changed int64, inode uint64) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0
+	}
+	return stat.Ctim.Nano(), stat.Ino
 }

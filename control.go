@@ -155,15 +155,16 @@ type AgentState struct {
 
 // Assignment is everything a worker needs for one execution.
 type Assignment struct {
-	Lease       Lease            `json:"lease"`
-	Run         Run              `json:"run"` // with Config resolved
-	Prompts     []Prompt         `json:"prompts"`
-	Environment *EnvironmentSpec `json:"environment,omitempty"`
-	Runner      *RunnerSpec      `json:"runner,omitempty"`
-	Skills      []SkillFolder    `json:"skills,omitempty"`  // skills that need no search in repositories
-	Files       []File           `json:"files,omitempty"`   // attachments, event-payload.json
-	Session     *SavedSession    `json:"session,omitempty"` // to be resumed
-	History     []Step           `json:"history,omitempty"` // of the conversation, if a harness cannot load a session
+	Lease       Lease               `json:"lease"`
+	Run         Run                 `json:"run"` // with Config resolved
+	Prompts     []Prompt            `json:"prompts"`
+	Environment *EnvironmentSpec    `json:"environment,omitempty"`
+	Runner      *RunnerSpec         `json:"runner,omitempty"`
+	Skills      []SkillFolder       `json:"skills,omitempty"`  // skills that need no search in repositories
+	Files       []File              `json:"files,omitempty"`   // attachments, event-payload.json
+	Session     *SavedSession       `json:"session,omitempty"` // to be resumed
+	Checkpoint  *AssignedCheckpoint `json:"checkpoint,omitempty"`
+	History     []Step              `json:"history,omitempty"` // of the conversation, if a harness cannot load a session
 	// Secrets are granted to this run: environment variables of the sandbox, masked in records.
 	Secrets map[string]string `json:"secrets,omitempty"`
 	// Network decides what the run may reach.
@@ -276,12 +277,14 @@ func (u TurnUsage) Bounded() TurnUsage {
 	return u
 }
 
-// Upload describes what Control.Save stores. Exactly one of Artifact, Session and Changes is set.
+// Upload describes what Control.Save stores. Exactly one of Artifact, Session, Changes and Checkpoint
+// is set.
 type Upload struct {
-	ID       string        `json:"id"` // chosen by the caller once, so that a repeated call stores nothing twice
-	Type     ArtifactType  `json:"type,omitempty"`
-	Artifact *ArtifactData `json:"artifact,omitempty"`
-	Session  *SavedSession `json:"session,omitempty"`
-	Changes  *SavedChanges `json:"changes,omitempty"`
-	Size     int64         `json:"size"`
+	ID         string           `json:"id"` // chosen by the caller once, so that a repeated call stores nothing twice
+	Type       ArtifactType     `json:"type,omitempty"`
+	Artifact   *ArtifactData    `json:"artifact,omitempty"`
+	Session    *SavedSession    `json:"session,omitempty"`
+	Changes    *SavedChanges    `json:"changes,omitempty"`
+	Checkpoint *SavedCheckpoint `json:"checkpoint,omitempty"`
+	Size       int64            `json:"size"`
 }

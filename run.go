@@ -154,6 +154,11 @@ type Run struct {
 	EventsCount int64  `json:"events_count,omitzero"`
 	ContinuesID string `json:"continues,omitempty"` // the run on the same subject that ended before
 
+	// ForkedFrom is where the files and the conversation of a fork come from. Runs that were forked by
+	// one request have the same ForkGroup.
+	ForkedFrom *ForkedFrom `json:"forked_from,omitempty"`
+	ForkGroup  string      `json:"fork_group,omitempty"`
+
 	// Sealed says whether checks proved that every execution so far was sealed; nil: no execution
 	// was checked yet.
 	Sealed *bool `json:"sealed,omitempty"`

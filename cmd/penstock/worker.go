@@ -46,6 +46,7 @@ type working struct {
 	Prices              priceFile      `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one. Run 'penstock prices' to see the built-in list. Changes need a restart."`
 	KeepWorkspaces      time.Duration  `default:"24h" help:"How long to keep the files of a run after it ends, for follow-ups; 0 keeps none."`
 	LayerCache          byteSize       `default:"50GB" placeholder:"SIZE" help:"Maximum total size of the prepared workspaces that are kept for later runs of an environment; 0 disables the limit. One in use is never removed."`
+	LimitCheckpoint     byteSize       `default:"2GB" placeholder:"SIZE" help:"Maximum size of the files that change in a run's workspace, HOME and image, up to which they are saved after each turn; 0 saves none."`
 	InstallHarnesses    []string       `placeholder:"NAME" help:"Harnesses to install when the worker starts, such as claude,codex. It installs them as 'penstock harness install' does. The worker does not wait for them."`
 	DemoDirectives      bool           `help:"Let the model demo/offline execute the commands in prompt lines that begin with 'demo:', even without a sandbox. For demonstrations."`
 	GitAllowFile        bool           `aliases:"allow-local-repositories" env:"PENSTOCK_GIT_ALLOW_FILE,PENSTOCK_ALLOW_LOCAL_REPOSITORIES" help:"Allow factories and environments with repositories on this machine (file: URLs). Anyone who can manage them can then read every repository that this user can read."`
@@ -89,6 +90,7 @@ func (w *working) worker(
 	o.Limits = sandbox.Limits{
 		Memory: w.LimitMemory << 20, Disk: w.LimitDisk << 20, Processes: w.LimitProcesses, CPUs: w.LimitCPUs,
 	}
+	o.CheckpointBytes = int64(w.LimitCheckpoint)
 	o.Tmp, o.Shm = w.LimitTmp<<20, w.LimitShm<<20
 	if !o.OwnImage { // a Pod, whose disk ends with the run
 		o.Layers = layer.Open(filepath.Join(dir, layersDir), int64(w.LayerCache))

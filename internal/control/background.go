@@ -53,6 +53,7 @@ func (r *Rules) jobs() []job {
 		{"clear the logs of deliveries", "", time.Minute, r.Deliveries.ClearLogs},
 		{"remove old runs", "", time.Minute, r.Upkeep.RemoveOldRuns},
 		{"remove attachments that no follow-up has named", "", 10 * time.Minute, r.Files.ExpireAttachments},
+		{"remove saved files that no turn needs", "", time.Hour, r.Files.ClearPacks},
 		{"remove unreferenced files", "", 24 * time.Hour, r.Files.RemoveOrphans},
 		{"clear counts and senders of deliveries", "", 10 * time.Minute, r.Deliveries.ClearCounts},
 		{"drop stored responses", "", 10 * time.Minute, r.Responses.DropKept},

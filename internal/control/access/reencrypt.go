@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
@@ -80,9 +81,9 @@ func (done *Reencrypted) batch(ctx context.Context, db *store.Store, r *secret.R
 		sealed, err := r.Reencrypt(row.Sealed, sealedContext(row))
 		switch {
 		case errors.Is(err, secret.ErrSealed):
-			// Stored responses expire soon, and a run starts a new session if its saved one
-			// cannot be decrypted.
-			if row.Table != store.SealedResponses && row.Table != store.SealedSessions {
+			// Stored responses expire soon, and a run starts anew if what is saved of it cannot be
+			// decrypted.
+			if !slices.Contains([]store.SealedTable{store.SealedResponses, store.SealedSessions, store.SealedPacks}, row.Table) {
 				done.Lost = append(done.Lost, sealedName(row))
 			}
 		case err != nil:
@@ -123,6 +124,8 @@ func sealedContext(r store.SealedRow) string {
 		return SessionContext(r.ID, r.Name)
 	case store.SealedEndpoints:
 		return EndpointContext(r.ID)
+	case store.SealedPacks:
+		return PackContext(r.Name)
 	default:
 		return r.ID // the scope of a stored response
 	}
@@ -139,6 +142,8 @@ func sealedName(r store.SealedRow) string {
 		return "the saved session of conversation " + r.ID
 	case store.SealedEndpoints:
 		return "the URL and secrets of event endpoint " + r.ID
+	case store.SealedPacks:
+		return "the saved files " + r.Name
 	default:
 		return "the response kept for an Idempotency-Key"
 	}
@@ -152,6 +157,10 @@ func sealedName(r store.SealedRow) string {
 func SessionContext(conversationID, key string) string {
 	return fmt.Sprintf("session\x00%s\x00%s", conversationID, key)
 }
+
+// PackContext is the encryption context of files of a workspace. Their content and key cannot be used
+// for another file.
+func PackContext(key string) string { return "pack\x00" + key }
 
 // EndpointContext is the encryption context of the URL and secrets of an event endpoint.
 func EndpointContext(uid string) string { return "event-endpoint\x00" + uid }

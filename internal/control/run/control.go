@@ -222,6 +222,9 @@ func (s *Executions) buildAssignment(
 	case err != nil && penstock.CodeOf(err) != penstock.CodeNotFound:
 		return err
 	}
+	if err := s.giveCheckpoint(ctx, a, row); err != nil {
+		return err
+	}
 	events, err := s.store.Conversations.Events(ctx, store.Viewer{All: true}, row.ConversationID)
 	if err != nil {
 		return err

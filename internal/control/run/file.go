@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/store"
@@ -29,6 +30,9 @@ func (c control) Open(ctx context.Context, l penstock.Lease, f penstock.File) (i
 			return nil, err
 		}
 		return c.session(ctx, f, saved)
+	}
+	if strings.HasPrefix(f.ID, packFile) {
+		return c.pack(ctx, row.ID, f)
 	}
 	if f.ID == PayloadFile && row.DeliveryID != "" {
 		body, err := c.s.store.Deliveries.Payload(ctx, row.DeliveryID)
@@ -87,8 +91,11 @@ func (c control) Save(ctx context.Context, l penstock.Lease, u penstock.Upload, 
 	if u.Changes != nil {
 		return u.ID, c.s.saveChanges(ctx, l, u, content)
 	}
+	if u.Checkpoint != nil {
+		return u.ID, c.s.saveCheckpoint(ctx, l, u, content)
+	}
 	if u.Artifact == nil {
-		return "", penstock.Invalid("/artifact", "is required unless session or changes is given")
+		return "", penstock.Invalid("/artifact", "is required unless session, changes or checkpoint is given")
 	}
 	if u.Type != penstock.ArtifactFile && u.Type != penstock.ArtifactScreenshot && u.Type != penstock.ArtifactPlan {
 		content = nil

@@ -44,21 +44,30 @@ func (s *Executions) saveSession(
 
 // putSession encrypts and stores the content of a session. It returns the plain size and the
 // key.
-func (s *Executions) putSession(ctx context.Context, saved *store.Session, content io.Reader) error {
-	file, key, err := s.keyset.NewFile(access.SessionContext(saved.ConversationID, saved.Blob))
+func (s *Executions) putSession(ctx context.Context, saved *store.Session, content io.Reader) (err error) {
+	saved.Size, saved.SealedKey, err = s.putSealed(
+		ctx, saved.Blob, access.SessionContext(saved.ConversationID, saved.Blob), content, MaxSessionBytes,
+	)
+	return err
+}
+
+// putSealed encrypts and stores a file with at most so many bytes. It returns the plain size and the key.
+func (s *Executions) putSealed(
+	ctx context.Context, name, about string, content io.Reader, most int64,
+) (size int64, key []byte, err error) {
+	file, key, err := s.keyset.NewFile(about)
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
-	in := &bounded{Reader: content, most: MaxSessionBytes}
+	in := &bounded{Reader: content, most: most}
 	sealed, err := file.Seal(in)
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
-	if _, _, err := s.blobs.Put(ctx, saved.Blob, sealed, -1); err != nil {
-		return err
+	if _, _, err := s.blobs.Put(ctx, name, sealed, -1); err != nil {
+		return 0, nil, err
 	}
-	saved.Size, saved.SealedKey = in.read, key
-	return nil
+	return in.read, key, nil
 }
 
 // bounded counts the bytes that it reads, and returns blob.ErrTooLarge above its limit.
@@ -75,31 +84,33 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// session opens a saved session. If it cannot be decrypted completely, it is treated as
-// missing, and no part is returned. But if it cannot be read now, the call can be repeated.
+// session opens a saved session.
 func (c control) session(ctx context.Context, f penstock.File, saved store.Session) (io.ReadCloser, error) {
-	content, err := c.blob(ctx, f, saved.Blob)
-	if err != nil || len(saved.SealedKey) == 0 { // saved by an earlier version
+	return c.sealed(ctx, f, saved.Blob, access.SessionContext(saved.ConversationID, saved.Blob), saved.SealedKey)
+}
+
+// sealed opens an encrypted file. If it cannot be decrypted completely, it is treated as missing, and no
+// part is returned. But if it cannot be read now, the call can be repeated.
+func (c control) sealed(ctx context.Context, f penstock.File, name, about string, key []byte) (io.ReadCloser, error) {
+	content, err := c.blob(ctx, f, name)
+	if err != nil || len(key) == 0 { // saved by an earlier version
 		return content, err
 	}
-	opened, err := c.s.openSession(saved, content)
+	opened, err := c.s.unseal(content, about, key)
 	if err != nil {
 		_ = content.Close() // only read
 		if errors.Is(err, blob.ErrUnavailable) {
 			return nil, StorageError(err)
 		}
-		c.s.log.Error(
-			"cannot open a saved session", "conversation", saved.ConversationID, "blob", saved.Blob, "error", err,
-		)
+		c.s.log.Error("cannot open a saved file", "blob", name, "error", err)
 		return nil, penstock.NotFound("file", f.ID)
 	}
 	return opened, nil
 }
 
-// openSession reads the content twice. The first time only checks that all of it can be
-// decrypted.
-func (s *Executions) openSession(saved store.Session, content io.ReadSeekCloser) (io.ReadCloser, error) {
-	file, err := s.keyset.OpenFile(saved.SealedKey, access.SessionContext(saved.ConversationID, saved.Blob))
+// unseal reads the content twice. The first time only checks that all of it can be decrypted.
+func (s *Executions) unseal(content io.ReadSeekCloser, about string, key []byte) (io.ReadCloser, error) {
+	file, err := s.keyset.OpenFile(key, about)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,11 @@ func (f Files) Referred(ctx context.Context, owners, blobs []string) ([]string, 
 		UNION
 		SELECT blob
 		FROM conversations
-		WHERE id `+of+" AND blob "+in, anys(slices.Concat(filled(owners), filled(blobs)))...)
+		WHERE id `+of+" AND blob "+in+`
+		UNION
+		SELECT blob
+		FROM packs
+		WHERE blob `+in, anys(slices.Concat(filled(owners), filled(blobs)))...)
 }
 
 // filled repeats the last item of a list, so that one prepared statement works for lists of any

@@ -8,8 +8,8 @@ import (
 // SealedRow is an encrypted value of a table with the key of its row.
 type SealedRow struct {
 	Table  SealedTable
-	ID     string // the team, the webhook, the event endpoint, the scope of an idempotency key, the conversation
-	Name   string // of a managed secret, or of the blob of a saved session
+	ID     string // the team, the webhook, the event endpoint, the scope of an idempotency key, the conversation, the pack
+	Name   string // of a managed secret, or of the blob of a saved session or a pack
 	N      int64  // its version, or which of a webhook's secrets
 	Sealed []byte
 }
@@ -24,11 +24,12 @@ const (
 	SealedResponses SealedTable = "idempotency"
 	SealedSessions  SealedTable = "conversations"
 	SealedEndpoints SealedTable = "event_endpoints"
+	SealedPacks     SealedTable = "packs"
 )
 
 // SealedTables lists every table with encrypted values.
 func SealedTables() []SealedTable {
-	return []SealedTable{SealedSecrets, SealedWebhooks, SealedResponses, SealedSessions, SealedEndpoints}
+	return []SealedTable{SealedSecrets, SealedWebhooks, SealedResponses, SealedSessions, SealedEndpoints, SealedPacks}
 }
 
 // reencryptSQL holds the statements for a table: the next rows after a key of id, name and n, and
@@ -79,6 +80,14 @@ var reencryptSQL = map[SealedTable]struct{ next, set string }{
 			ORDER BY uid
 			LIMIT $4`,
 		`UPDATE event_endpoints SET sealed = $1 WHERE uid = $2 AND $3 = '' AND $4 = 0 AND sealed = $5`,
+	},
+	SealedPacks: {
+		`SELECT uid, blob, 0, sealed_key
+			FROM packs
+			WHERE (uid, blob, 0) > ($1, $2, $3)
+			ORDER BY uid
+			LIMIT $4`,
+		`UPDATE packs SET sealed_key = $1 WHERE uid = $2 AND blob = $3 AND $4 = 0 AND sealed_key = $5`,
 	},
 }
 

@@ -64,6 +64,11 @@ func (rs RunsTx) Remove(ctx context.Context, id string, before penstock.Time) (b
 	if blobs, err = rs.filesOf(ctx, run); err != nil {
 		return nil, err
 	}
+	packs, err := rs.tx.Files().RemoveCheckpoints(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	blobs = append(blobs, packs...)
 	if err := rs.tx.Conversations().remember(ctx, run); err != nil {
 		return nil, err
 	}

@@ -64,6 +64,8 @@ var runFields = newResource("runs", "r",
 	listColumn("inherited", func(r *RunRow) *[]string { return &r.Inherited }),
 	listColumn("payers", func(r *RunRow) *[]string { return &r.Payers }),
 	textColumn("on_hollow", func(r *RunRow) *penstock.OnHollow { return &r.OnHollow }),
+	jsonColumn("forked_from", func(r *RunRow) **penstock.ForkedFrom { return &r.ForkedFrom }),
+	textColumn("fork_group", func(r *RunRow) *string { return &r.ForkGroup }),
 
 	// These get their values later.
 	numberColumn("started_at", func(r *RunRow) *penstock.Time { return &r.StartedAt }).unset(),

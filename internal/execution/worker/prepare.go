@@ -5,8 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -21,6 +24,8 @@ type preparation struct {
 
 	repos      []repository
 	layers     []string // that its workspace is made of, until its agent has started
+	fresh      string   // the setup of a workspace that is new; "": it was there
+	layer      string   // with the same files as the prepared workspace; "": none
 	skills     *placedSkills
 	mcp        map[string]penstock.MCPServer
 	agentFiles map[string]string // in HOME
@@ -60,6 +65,11 @@ func (p *preparation) prepare(ctx context.Context) error {
 	if p.box.space, err = p.w.spaces.open(ctx, p.Lease.RunID); err != nil {
 		return err
 	}
+	if p.outdated() {
+		if err := p.startAgain(ctx); err != nil {
+			return err
+		}
+	}
 	if err := p.box.recallSecrets(); err != nil {
 		return fmt.Errorf("put the secrets back into the workspace of run %s: %w", p.Lease.RunID, err)
 	}
@@ -72,6 +82,15 @@ func (p *preparation) prepare(ctx context.Context) error {
 	if err := p.box.useImage(ctx); err != nil {
 		return err
 	}
+	err = p.fill(ctx)
+	if errors.Is(err, errFilesGone) && p.Checkpoint.Turn > 0 {
+		err = p.fillWithout(ctx, err)
+	}
+	return err
+}
+
+// fill fills the workspace with everything that the agent finds there.
+func (p *preparation) fill(ctx context.Context) error {
 	if err := p.fillWorkspace(ctx); err != nil {
 		return err
 	}
@@ -80,7 +99,48 @@ func (p *preparation) prepare(ctx context.Context) error {
 		p.trust(!p.skills.blocked)
 		return err
 	}
-	return p.restoreSession()
+	return p.restore()
+}
+
+// fillWithout fills the workspace without the checkpoint, whose files are gone. The session of the agent may
+// still be there.
+func (p *preparation) fillWithout(ctx context.Context, why error) error {
+	p.log.Warn("cannot restore the workspace of a turn", "error", why)
+	p.timeline(timelineWorkspaceNotRestored, map[string]any{
+		"turn": p.Checkpoint.Turn, "reason": "The saved files are damaged or gone.",
+	})
+	p.Checkpoint, p.layer, p.fresh, p.box.space.setup = nil, "", "", ""
+	if err := errors.Join(p.clear(), os.RemoveAll(p.box.space.base(""))); err != nil {
+		return err
+	}
+	return p.fill(ctx)
+}
+
+// clear empties the workspace, HOME and the changes of the image.
+func (p *preparation) clear() error {
+	var err error
+	for _, root := range []*os.Root{p.box.space.root, p.box.space.homeRoot} {
+		err = errors.Join(err, clearOut(root, ".", func(name string, _ bool) error { return removeTree(root, name) }))
+	}
+	if p.box.image != nil && p.box.image.dir != "" {
+		name := filepath.Base(p.box.image.dir)
+		err = errors.Join(err, p.w.spaces.removeIn(p.Lease.RunID, name), os.Mkdir(p.box.image.dir, 0o700))
+	}
+	return err
+}
+
+// restore restores the files of a turn, if the workspace is new, and the session of the agent.
+func (p *preparation) restore() error {
+	if p.fresh == "" {
+		return p.restoreSession()
+	}
+	if p.Checkpoint == nil {
+		return errors.Join(p.keepPrepared(p.fresh), p.restoreSession())
+	}
+	if p.Checkpoint.Behind { // whose files of the agent replace those of the checkpoint
+		return errors.Join(p.restoreCheckpoint(p.fresh), p.restoreSession())
+	}
+	return p.restoreCheckpoint(p.fresh)
 }
 
 // fillWorkspace writes files and repositories into the workspace and runs the setup commands. It
@@ -108,6 +168,9 @@ func (p *preparation) fillWorkspace(ctx context.Context) error {
 		p.timeline(timelineWorkspaceReady, map[string]any{
 			"from": "cold", "reason": why, "commands": "all", "duration_ms": time.Since(start).Milliseconds(),
 		})
+	}
+	if !p.box.space.reused() {
+		p.fresh = setup
 	}
 	return p.box.space.setUp(setup)
 }

@@ -113,6 +113,11 @@ func (p *preparation) repositories(config penstock.EnvironmentConfig) []reposito
 		p.authorize(&list[i].source)
 	}
 	placeRepositories(list, p.Run.Subject != "")
+	if p.resumes() {
+		for i := range list {
+			p.pin(&list[i])
+		}
+	}
 	return list
 }
 

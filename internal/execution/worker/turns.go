@@ -114,6 +114,7 @@ func (c *conversation) prompt(ctx context.Context, p penstock.Prompt) (penstock.
 	c.remember(p)
 	c.box.outlet.keepReceived()
 	c.saveSession(c.lease)
+	c.saveCheckpoint(p)
 	c.saveChanges(ctx)
 	if c.cut {
 		c.timeline(penstock.TimelineInterrupted, nil)

@@ -50,8 +50,7 @@ func TestFollowupsAreDeliveredToTheLiveAgent(t *testing.T) {
 	}
 }
 
-// After a run has ended, a follow-up finds its files on the same worker, and the agent's memory on
-// any worker.
+// After a run has ended, a follow-up finds its files and the agent's memory on any worker.
 func TestFollowupAfterTheEndContinuesTheRun(t *testing.T) {
 	for name, elsewhere := range map[string]bool{"on the same worker": false, "on another worker": true} {
 		t.Run(name, func(t *testing.T) {
@@ -69,11 +68,13 @@ func TestFollowupAfterTheEndContinuesTheRun(t *testing.T) {
 				t.Errorf("it is execution %d", run.ExecutionID)
 			}
 			outputs := strings.Join(w.outputs(id, "run_command"), "")
-			if found := strings.Contains(outputs, "remember this"); found == elsewhere {
-				t.Errorf("the files were found: %v: %s", found, outputs)
+			if !strings.Contains(outputs, "remember this") {
+				t.Errorf("the files were not found: %s", outputs)
 			}
-			if reused := count(w.timelineTypes(id), "workspace_reused"); (reused == 1) == elsewhere {
-				t.Errorf("%d times workspace_reused", reused)
+			types := w.timelineTypes(id)
+			if reused, restored := count(types, "workspace_reused"), count(types, "workspace_restored"); reused+restored != 1 ||
+				(restored == 1) != elsewhere {
+				t.Errorf("%d times workspace_reused, %d times workspace_restored", reused, restored)
 			}
 			started := w.payloads(id, "agent_started")
 			if len(started) != 2 || started[0]["session"] != "new" || started[1]["session"] != "loaded" {

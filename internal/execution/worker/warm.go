@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -139,7 +138,7 @@ func hostPrograms() string {
 
 // prepare does the preparation; see warmUp.
 func (w *warm) prepare(ctx context.Context) (ready bool, why string, err error) {
-	w.layer, err = w.in.w.Layers.Find(w.key)
+	w.layer, err = w.find()
 	miss := "There is no layer yet."
 	if err != nil && !errors.Is(err, layer.ErrNone) {
 		w.in.log.Warn("cannot use a layer", "error", err)
@@ -167,7 +166,7 @@ func (w *warm) prepare(ctx context.Context) (ready bool, why string, err error) 
 			miss, w.layer = "The layer could not be used: "+todo.problem(err), nil
 			used.Release()
 			w.in.w.Layers.MakeRoom(err)
-			if err := errors.Join(w.clear(), w.in.checkOut(ctx, w.environment)); err != nil {
+			if err := errors.Join(w.in.clear(), w.in.checkOut(ctx, w.environment)); err != nil {
 				return false, "", err
 			}
 		}
@@ -190,11 +189,21 @@ func (w *warm) prepare(ctx context.Context) (ready bool, why string, err error) 
 			return false, "", context.Cause(ctx)
 		}
 		w.in.log.Warn("cannot use a prepared workspace", "error", err)
-		return false, "The files of the run do not fit into the prepared workspace.", w.clear()
+		return false, "The files of the run do not fit into the prepared workspace.", w.in.clear()
 	}
 	payload["duration_ms"] = time.Since(w.start).Milliseconds()
 	w.in.timeline(timelineWorkspaceReady, payload)
 	return true, "", nil
+}
+
+// find returns the layer to use: that of the checkpoint, or else the newest one.
+func (w *warm) find() (*layer.Layer, error) {
+	if w.in.resumes() && w.in.Checkpoint.Prepared.Layer != "" {
+		if l, err := w.in.w.Layers.Use(w.key, w.in.Checkpoint.Prepared.Layer); !errors.Is(err, layer.ErrNone) {
+			return l, err
+		}
+	}
+	return w.in.w.Layers.Find(w.key)
 }
 
 // work is what is left to do on a layer.
@@ -231,13 +240,13 @@ func (w *warm) run(ctx context.Context, todo work) (why string, err error) {
 		return "", err
 	case w.layer != nil:
 		w.in.w.Layers.Retire(w.layer.UID)
-		return "The commands failed on the layer of an earlier run, which is no longer used.", w.clear()
+		return "The commands failed on the layer of an earlier run, which is no longer used.", w.in.clear()
 	case !w.lacked():
 		return "", err // it would fail again
 	}
 	why = "The setup commands failed without the variables and files of the run."
 	w.fail(why)
-	return why, w.clear()
+	return why, w.in.clear()
 }
 
 // fail records why there is no layer, for the next runs.
@@ -272,6 +281,9 @@ func (w *warm) seal(ctx context.Context, todo work, miss string) (payload map[st
 			payload["changed_inputs"] = todo.changed[:min(len(todo.changed), maxChangedInputs)]
 		}
 	}
+	if w.layer != nil && len(todo.commands) == 0 {
+		w.in.layer = w.layer.UID
+	}
 	if len(todo.commands) > 0 {
 		sealed, err := w.keep(ctx)
 		if ctx.Err() != nil {
@@ -279,7 +291,7 @@ func (w *warm) seal(ctx context.Context, todo work, miss string) (payload map[st
 		}
 		switch {
 		case err == nil:
-			payload["sealed_uid"] = sealed.UID
+			payload["sealed_uid"], w.in.layer = sealed.UID, sealed.UID
 			w.in.layers = append(w.in.layers, sealed.UID)
 		case !errors.Is(err, layer.ErrKept):
 			w.notKept(payload, err)
@@ -345,17 +357,4 @@ func (w *warm) notKept(payload map[string]any, err error) {
 	}
 	payload["not_kept"] = w.in.mask.String(cleanText(why))
 	w.fail(why)
-}
-
-// clear empties the workspace, HOME and the changes of the image.
-func (w *warm) clear() error {
-	var err error
-	for _, root := range []*os.Root{w.in.box.space.root, w.in.box.space.homeRoot} {
-		err = errors.Join(err, clearOut(root, ".", func(name string, _ bool) error { return removeTree(root, name) }))
-	}
-	if w.in.box.image != nil && w.in.box.image.dir != "" {
-		name := filepath.Base(w.in.box.image.dir)
-		err = errors.Join(err, w.in.w.spaces.removeIn(w.in.Lease.RunID, name), os.Mkdir(w.in.box.image.dir, 0o700))
-	}
-	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -150,16 +149,7 @@ func (w *warm) ofImage(use func(layer.Part) error) error {
 	if w.in.box.image == nil || w.in.box.image.dir == "" {
 		return nil
 	}
-	dir := w.in.box.image.sandbox().Changes()
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // it becomes the root of the tree
-		return err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return use(layer.Part{Name: imagePart, From: root, Changes: true})
+	return w.in.box.image.changes(use)
 }
 
 // removeEmpty removes the folders of files that another commit has removed, as git does.

@@ -78,6 +78,8 @@ type Options struct {
 	Repositories *git.Cache
 	// Layers keeps prepared workspaces for later runs. nil: none is kept.
 	Layers *layer.Store
+	// CheckpointBytes limits what is saved of a workspace after each turn; 0: nothing is saved.
+	CheckpointBytes int64
 	// Images manages the container images of runs in a sandbox that isolates. nil: such runs use
 	// the programs of the host, and their timeline says so. DefaultImage is the image of runs that
 	// name none; "": the programs of the host.

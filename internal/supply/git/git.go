@@ -105,6 +105,9 @@ type Source struct {
 	// Ref is a branch, a tag, a full name (refs/…) or a full commit id; "" is
 	// the remote's default branch.
 	Ref string
+	// At is the commit to check out instead of that of Ref, on the branch Branch, or on none; "": that
+	// of Ref.
+	At, Branch string
 	// Username and Password are sent to an https: remote and to no other host.
 	// With a Password alone, the name is "x-access-token".
 	Username, Password string
@@ -149,20 +152,23 @@ func (c *Cache) CheckoutWithBase(ctx context.Context, src Source, dir, base stri
 	if err != nil {
 		return Checkout{}, fmt.Errorf("check out %s: %w", remote.url, err)
 	}
-	checkout, err := c.checkoutRemote(ctx, remote, src.Ref, dir, base)
+	checkout, err := c.checkoutRemote(ctx, remote, src, dir, base)
 	if err != nil {
 		return Checkout{}, fmt.Errorf("check out %s: %w", remote.url, remote.hide(errors.Join(err, undo(), undoBase())))
 	}
 	return checkout, nil
 }
 
-func (c *Cache) checkoutRemote(ctx context.Context, r remote, ref, dir, base string) (Checkout, error) {
-	if err := CheckRef(ref); err != nil {
+func (c *Cache) checkoutRemote(ctx context.Context, r remote, src Source, dir, base string) (Checkout, error) {
+	if err := errors.Join(CheckRef(src.Ref), CheckRef(src.Branch)); err != nil {
 		return Checkout{}, err
+	}
+	if src.At != "" && !commitID().MatchString(src.At) {
+		return Checkout{}, fmt.Errorf("%q is no commit id", src.At)
 	}
 	m := c.mirror(r)
 	for retried := false; ; retried = true {
-		checkout, err := m.checkout(ctx, ref, dir, base)
+		checkout, err := m.checkout(ctx, src, dir, base)
 		if _, broken := errors.AsType[*brokenError](err); retried || ctx.Err() != nil || !broken {
 			return checkout, err
 		}

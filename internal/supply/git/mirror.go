@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -46,15 +47,18 @@ type target struct {
 }
 
 // checkout updates the mirror and copies it to dir and base.
-func (m *mirror) checkout(ctx context.Context, ref, dir, base string) (Checkout, error) {
+func (m *mirror) checkout(ctx context.Context, src Source, dir, base string) (Checkout, error) {
 	lock, err := m.lock(ctx)
 	if err != nil {
 		return Checkout{}, err
 	}
 	defer lock.Close()
-	t, err := m.update(ctx, lock, ref)
+	t, err := m.update(ctx, lock, cmp.Or(src.At, src.Ref))
 	if err != nil {
 		return Checkout{}, err
+	}
+	if src.At != "" {
+		t.branch = src.Branch
 	}
 	// Any number of copies may run at the same time. Another process may update the mirror between
 	// the two locks, but our commit stays in it for two weeks (gc.pruneExpire).

@@ -81,14 +81,20 @@ func (s *Store) lockFile(uid string) string   { return filepath.Join(s.dir, uid+
 var ErrNone = errors.New("there is no such layer")
 
 // Find returns the newest layer of a key.
-func (s *Store) Find(key string) (*Layer, error) {
+func (s *Store) Find(key string) (*Layer, error) { return s.find(key, "") }
+
+// Use returns the layer of a key with a uid.
+func (s *Store) Use(key, uid string) (*Layer, error) { return s.find(key, uid) }
+
+// find returns the newest layer of a key, or the one with a uid, unless that is "".
+func (s *Store) find(key, uid string) (*Layer, error) {
 	list, err := s.list()
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(list, newestFirst)
 	for _, r := range list {
-		if r.Key != key {
+		if r.Key != key || uid != "" && r.UID != uid {
 			continue
 		}
 		use, err := filelock.Share(s.lockFile(r.UID))

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/klauspost/compress/zstd"
@@ -30,6 +31,7 @@ type Since struct {
 	Prepared Files
 	Changed  map[string]map[string]Packed // by part and path
 	Packs    []Pack
+	Note     []byte // restored with the files
 }
 
 // Pack is a pack that a checkpoint needs.
@@ -56,6 +58,7 @@ type list struct {
 	Packs   []string
 	Parts   map[string]map[string]Packed
 	Removed map[string][]string
+	Note    []byte
 }
 
 // Limits of the packs of a checkpoint: beyond them, everything is packed anew.
@@ -82,8 +85,10 @@ func (s Since) Next(ctx context.Context, parts []Part, uid string, limit int64, 
 	if err != nil {
 		return s, err
 	}
-	next := Since{Prepared: s.Prepared, Changed: map[string]map[string]Packed{}}
-	p := &packer{uid: uid, list: list{All: s.Prepared == nil, Parts: next.Changed, Removed: map[string][]string{}}}
+	next := Since{Prepared: s.Prepared, Changed: map[string]map[string]Packed{}, Note: s.Note}
+	p := &packer{uid: uid, needed: map[string]bool{}, list: list{
+		All: s.Prepared == nil, Parts: next.Changed, Removed: map[string][]string{}, Note: s.Note,
+	}}
 	again := s.wasted(now)
 	for _, part := range parts {
 		if err := p.plan(part, s, now[part.Name], again); err != nil {
@@ -139,9 +144,6 @@ type source struct {
 
 // plan decides for each file of a part where its content is. again: in this pack.
 func (p *packer) plan(part Part, s Since, now map[string]File, again bool) error {
-	if p.needed == nil {
-		p.needed = map[string]bool{}
-	}
 	prepared := s.Prepared[part.Name]
 	for name := range prepared {
 		if _, there := now[name]; !there {
@@ -241,10 +243,12 @@ func extents(root *os.Root, name string, size int64) (data [][2]int64, bytes int
 }
 
 func (p *packer) write(ctx context.Context, to io.Writer) error {
-	zipped, err := zstd.NewWriter(to, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		return err
+	zipped, ok := encoders.Get().(*zstd.Encoder)
+	if !ok {
+		return errors.New("there is no zstd encoder")
 	}
+	defer encoders.Put(zipped)
+	zipped.Reset(to)
 	archive := tar.NewWriter(zipped)
 	if err := p.writeList(archive); err != nil {
 		return err
@@ -259,6 +263,15 @@ func (p *packer) write(ctx context.Context, to io.Writer) error {
 	}
 	return errors.Join(archive.Close(), zipped.Close())
 }
+
+// encoders keeps encoders, because a new one costs more than a small checkpoint.
+var encoders = sync.Pool{New: func() any {
+	zipped, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	return zipped
+}}
 
 // listName is the name of the list in a pack.
 const listName = "list"

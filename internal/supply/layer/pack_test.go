@@ -452,4 +452,3 @@ func FuzzRestore(f *testing.F) {
 		}
 	})
 }
-

@@ -58,7 +58,7 @@ func (r Restoring) restore(ctx context.Context, uid string) (s Since, err error)
 	if err != nil {
 		return s, err
 	}
-	s.Changed = l.Parts
+	s.Changed, s.Note = l.Parts, l.Note
 	touched := map[string]folders{}
 	for _, part := range r.Parts {
 		f := folders{part.From, map[string]fs.FileInfo{}}
@@ -242,12 +242,22 @@ func (p *openPack) close() {
 func (p *openPack) list() (l list, err error) {
 	header, err := p.archive.Next()
 	if err != nil {
-		return l, err
+		return l, damage(err)
 	}
 	if header.Name != listName {
-		return l, fmt.Errorf("the pack begins with %q", header.Name)
+		return l, damage(fmt.Errorf("it begins with %q", header.Name))
 	}
-	return l, gob.NewDecoder(p.archive).Decode(&l)
+	return l, damage(gob.NewDecoder(p.archive).Decode(&l))
+}
+
+// ErrDamaged is returned for a checkpoint whose packs do not have what they should.
+var ErrDamaged = errors.New("a pack is damaged")
+
+func damage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
 // files writes those files of a pack that are wanted.
@@ -261,11 +271,11 @@ func (p *openPack) files(ctx context.Context, parts []Part, want map[int]wantedF
 			break
 		}
 		if err != nil {
-			return err
+			return damage(err)
 		}
 		number, err := strconv.Atoi(header.Name)
 		if err != nil {
-			return fmt.Errorf("the pack has a file %q", header.Name)
+			return damage(fmt.Errorf("it has a file %q", header.Name))
 		}
 		p.bytes += header.Size
 		f, ok := want[number]
@@ -275,14 +285,14 @@ func (p *openPack) files(ctx context.Context, parts []Part, want map[int]wantedF
 		delete(want, number)
 		i := slices.IndexFunc(parts, func(p Part) bool { return p.Name == f.part })
 		if i < 0 || header.Size != f.Bytes {
-			return fmt.Errorf("the pack does not have %s/%s", f.part, f.name)
+			return damage(fmt.Errorf("it does not have %s/%s", f.part, f.name))
 		}
 		if err := f.write(ctx, parts[i].From, p.archive); err != nil {
 			return err
 		}
 	}
 	for _, f := range want {
-		return fmt.Errorf("the pack does not have %s/%s", f.part, f.name)
+		return damage(fmt.Errorf("it does not have %s/%s", f.part, f.name))
 	}
 	return nil
 }
@@ -305,7 +315,7 @@ func (f wantedFile) write(ctx context.Context, root *os.Root, content io.Reader)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if _, err := io.CopyN(file, content, min(left, piece)); err != nil {
+			if _, err := io.CopyN(file, reading{content}, min(left, piece)); err != nil {
 				return err
 			}
 		}
@@ -314,6 +324,17 @@ func (f wantedFile) write(ctx context.Context, root *os.Root, content io.Reader)
 		return file.Truncate(f.Size)
 	}
 	return nil
+}
+
+// reading marks what cannot be read as damaged.
+type reading struct{ io.Reader }
+
+func (r reading) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = damage(err)
+	}
+	return n, err
 }
 
 // finish makes the further names of files, and sets permissions and times.

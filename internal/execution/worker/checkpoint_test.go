@@ -1,0 +1,193 @@
+package worker_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/execution/worker"
+	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/internal/wall/sandbox"
+)
+
+// look prints everything of a workspace and HOME that an agent can see, except for the time of a folder and
+// what belongs to one session.
+const look = `cd app; git status --short; git log --format=%s; git stash list; git fsck --no-dangling; ` +
+	`cd ..; find . "$HOME" -path "$HOME/state" -prune -o -path ./app/.git -prune -o -printf '%P %y %m %l\n' | sort; ` +
+	`cat app/main.txt app/modules/x notes.txt "$HOME/.tool/x"; stat -c %Y app/main.txt`
+
+// TestAFollowupFindsItsFilesOnAnyWorker compares what an agent finds on the worker of its run with what it
+// finds on another one, after the repository has moved on.
+func TestAFollowupFindsItsFilesOnAnyWorker(t *testing.T) {
+	eachKind(t, func(w *world, box sandbox.Sandbox) {
+		t := w.t
+		app := repository(t, map[string]string{"main.txt": "v1\n", "gone.txt": "x\n", ".gitignore": "modules\n"})
+		config := w.environment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: app}}})
+		id := w.create(
+			penstock.RunRequest{Config: config}, `demo: run cd app; echo changed >> main.txt; git -c user.name=a -c `+
+				`user.email=a@example.com commit -qam mine; rm gone.txt; mkdir -p modules/deep; echo m > modules/x; `+
+				`ln -s ../x modules/deep/link; chmod 750 modules; echo stashed > stashed; git add stashed; `+
+				`git -c user.name=a -c user.email=a@example.com stash -q; `+
+				`rm -f gone.txt; cd ..; echo note > notes.txt; mkdir -p "$HOME/.tool"; echo tool > "$HOME/.tool/x"`,
+		)
+		_, stop := w.start(in(box))
+		w.becomes(id, penstock.StateSucceeded)
+		w.followUp(id, "demo: run "+look)
+		w.becomes(id, penstock.StateSucceeded)
+		stop()
+		commit(t, app, "main.txt", "v2\n", "new.txt", "new\n")
+		w.start(in(box))
+		w.followUp(id, "demo: run "+look)
+		testkit.Eventually(t, timeout, func() error {
+			if run := w.get(id); run.ExecutionID != 3 || run.State != penstock.StateSucceeded {
+				return fmt.Errorf("execution %d is %s: %+v", run.ExecutionID, run.State, run.StatusMessage)
+			}
+			return nil
+		})
+		found := w.outputs(id, "run_command")
+		here, there := printedOf(found[len(found)-2]), printedOf(found[len(found)-1])
+		if here != there || !strings.Contains(here, "mine") || !strings.Contains(here, "stash@") {
+			t.Errorf("on its worker, the agent found\n%s\nand on another one\n%s",
+				strings.ReplaceAll(here, `\n`, "\n"), strings.ReplaceAll(there, `\n`, "\n"))
+		}
+		if restored := w.payloads(id, "workspace_restored"); len(restored) != 1 || restored[0]["turn"] != 2.0 ||
+			restored[0]["prepared_again"] != false {
+			t.Errorf("workspace_restored: %v", restored)
+		}
+	})
+}
+
+// printedOf is the output in the result of a command.
+func printedOf(result string) string {
+	_, output, _ := strings.Cut(result, `"output":`)
+	return output
+}
+
+// TestALostTurnBeginsWithTheFilesOfTheTurnBefore loses a worker in the middle of the second turn: another one has
+// the files as of the first one.
+func TestALostTurnBeginsWithTheFilesOfTheTurnBefore(t *testing.T) {
+	w := newWorld(t)
+	mark := marker()
+	var deaf atomic.Bool
+	w.plane.set(func(c *plane) {
+		c.before = func(method string) error {
+			if deaf.Load() {
+				return errAway
+			}
+			return nil
+		}
+	})
+	w.start(nil)
+	id := w.create(penstock.RunRequest{}, "demo: write notes.txt first")
+	w.becomes(id, penstock.StateSucceeded)
+	again := filepath.Join(t.TempDir(), "again")
+	w.followUp(id, "demo: run cat notes.txt; [ -e "+again+" ] || { echo second > notes.txt; sleep 600; : "+mark+"; }")
+	testkit.Eventually(t, timeout, func() error {
+		if len(processes(mark)) == 0 {
+			return errAway
+		}
+		return nil
+	})
+	deaf.Store(true)
+	testkit.Exec(t, w.url, "UPDATE queue SET lease_until = 1")
+	if err := w.Executions.EndLostLeases(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(again, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.start(func(o *worker.Options) { o.Control = w.Executions.Control() })
+	w.becomes(id, penstock.StateSucceeded)
+	deaf.Store(false)
+	if outputs := w.outputs(id, "run_command"); len(outputs) != 1 || !strings.Contains(outputs[0], "first") {
+		t.Errorf("the agent found %q", outputs)
+	}
+	if restored := w.payloads(id, "workspace_restored"); len(restored) != 1 || restored[0]["turn"] != 1.0 {
+		t.Errorf("workspace_restored: %v", restored)
+	}
+}
+
+// TestAWorkspaceThatWasContinuedElsewhereIsNotReused goes from one worker to another and back.
+func TestAWorkspaceThatWasContinuedElsewhereIsNotReused(t *testing.T) {
+	w := newWorld(t)
+	id := w.create(penstock.RunRequest{}, "demo: write notes.txt one")
+	first := func(o *worker.Options) { o.Dir = w.t.TempDir() }
+	dir := t.TempDir()
+	here := func(o *worker.Options) { o.Dir = dir }
+	for i, on := range []func(*worker.Options){here, first, here} {
+		if i > 0 {
+			w.followUp(id, "demo: run cat notes.txt; echo more >> notes.txt")
+		}
+		_, stop := w.start(on)
+		testkit.Eventually(t, timeout, func() error {
+			if run := w.get(id); run.ExecutionID != i+1 || run.State != penstock.StateSucceeded {
+				return fmt.Errorf("execution %d is %s: %+v", run.ExecutionID, run.State, run.StatusMessage)
+			}
+			return nil
+		})
+		stop()
+	}
+	outputs := w.outputs(id, "run_command")
+	if len(outputs) != 2 || !strings.Contains(outputs[1], `onemore`) {
+		t.Errorf("the agent found %q", outputs)
+	}
+}
+
+func TestAWorkspaceThatIsTooLargeIsNotSaved(t *testing.T) {
+	w := newWorld(t)
+	small := func(o *worker.Options) { o.CheckpointBytes = 100 << 10 }
+	_, stop := w.start(small)
+	id := w.create(penstock.RunRequest{}, "demo: write notes.txt one")
+	w.becomes(id, penstock.StateSucceeded)
+	w.followUp(id, "demo: run mkdir -p big/in; head -c 300000 /dev/zero > big/in/zeros")
+	w.becomes(id, penstock.StateSucceeded)
+	skipped := w.payloads(id, "checkpoint_skipped")
+	if len(skipped) != 1 || !strings.HasPrefix(fmt.Sprint(skipped[0]["largest"]), "[work/big/in ") {
+		t.Errorf("checkpoint_skipped: %v", skipped)
+	}
+	stop()
+	w.start(small)
+	w.followUp(id, "demo: run cat notes.txt; ls")
+	testkit.Eventually(t, timeout, func() error {
+		if run := w.get(id); run.ExecutionID != 3 || run.State != penstock.StateSucceeded {
+			return fmt.Errorf("execution %d is %s: %+v", run.ExecutionID, run.State, run.StatusMessage)
+		}
+		return nil
+	})
+	outputs := w.outputs(id, "run_command")
+	if last := outputs[len(outputs)-1]; !strings.Contains(last, "one") || strings.Contains(last, "big") {
+		t.Errorf("the agent found %q", last)
+	}
+	// The session is newer than the files, and the agent knows what it did.
+	if started := w.payloads(id, "agent_started"); started[len(started)-1]["session"] != "loaded" {
+		t.Errorf("agent_started: %v", started)
+	}
+}
+
+// TestFilesThatAreGoneDoNotEndARun loses the saved files, as a backup without them does.
+func TestFilesThatAreGoneDoNotEndARun(t *testing.T) {
+	w := newWorld(t)
+	_, stop := w.start(nil)
+	id := w.create(penstock.RunRequest{}, "demo: write notes.txt one")
+	w.becomes(id, penstock.StateSucceeded)
+	stop()
+	testkit.Exec(t, w.url, "UPDATE packs SET blob = blob || 'x'")
+	w.start(nil)
+	w.followUp(id, "demo: run ls")
+	testkit.Eventually(t, timeout, func() error {
+		if run := w.get(id); run.ExecutionID != 2 || run.State != penstock.StateSucceeded {
+			return fmt.Errorf("execution %d is %s: %+v", run.ExecutionID, run.State, run.StatusMessage)
+		}
+		return nil
+	})
+	if lost := w.payloads(id, "workspace_not_restored"); len(lost) != 1 {
+		t.Errorf("workspace_not_restored: %v", lost)
+	}
+	if started := w.payloads(id, "agent_started"); started[1]["session"] != "loaded" {
+		t.Errorf("agent_started: %v", started)
+	}
+}

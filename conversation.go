@@ -14,13 +14,15 @@ type Conversation struct {
 
 // Step is one turn: a prompt and everything that followed.
 type Step struct {
-	ID          string    `json:"id"`
-	Description string    `json:"description,omitempty"`
-	Summary     string    `json:"summary,omitempty"`
-	StartedAt   Time      `json:"started_at,omitzero"`
-	CompletedAt Time      `json:"completed_at,omitzero"`
-	Messages    []Message `json:"messages"`
-	Steps       []Step    `json:"steps"`
+	ID          string `json:"id"`
+	Description string `json:"description,omitempty"`
+	Summary     string `json:"summary,omitempty"`
+	StartedAt   Time   `json:"started_at,omitzero"`
+	CompletedAt Time   `json:"completed_at,omitzero"`
+	// Superseded means that the run went back to an earlier turn.
+	Superseded bool      `json:"superseded,omitzero"`
+	Messages   []Message `json:"messages"`
+	Steps      []Step    `json:"steps"`
 }
 
 // The roles of messages.
@@ -147,6 +149,38 @@ func Undelivered(followupID string) Block {
 	return Block{Type: BlockEvent, Name: blockUndelivered, Data: data}
 }
 
+// blockRewound is the name of the event block that marks where a run went back to an earlier turn.
+const blockRewound = "rewound"
+
+// Rewound makes the message that marks where a run went back to the turn of a message.
+func Rewound(messageID string, turn int64, at Time) Message {
+	data, err := json.Marshal(map[string]any{"message_id": messageID, "turn": turn})
+	if err != nil {
+		panic("penstock: an id cannot be marshaled: " + err.Error())
+	}
+	return Message{
+		Role: RoleAssistant, Timestamp: at, Content: []Block{{Type: BlockEvent, Name: blockRewound, Data: data}},
+	}
+}
+
+// supersede marks the steps after the one to which the run went back, if m is the message of [Rewound].
+// An id that no step has is that of the run from which this one was forked.
+func (c *Conversation) supersede(m Message) {
+	if len(m.Content) != 1 || m.Content[0].Name != blockRewound {
+		return
+	}
+	var to struct {
+		MessageID string `json:"message_id"`
+	}
+	if json.Unmarshal(m.Content[0].Data, &to) != nil {
+		return
+	}
+	after := slices.IndexFunc(c.Steps, func(s Step) bool { return s.ID == to.MessageID }) + 1
+	for i := range c.Steps[after:] {
+		c.Steps[after+i].Superseded = true
+	}
+}
+
 // AttachmentsBlock names the files of a follow-up in its message.
 func AttachmentsBlock(files []File) Block {
 	type attached struct {
@@ -244,6 +278,7 @@ func (c *Conversation) message(m Message, at Time, source int) {
 	if m.Timestamp == 0 {
 		m.Timestamp = at
 	}
+	c.supersede(m)
 	title := textOf(m)
 	m = m.outline(source)
 	if m.Undelivered() && c.replace(m) {

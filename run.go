@@ -29,9 +29,9 @@ const (
 // moves lists the states that may follow each state. The store checks it before every conditional
 // write.
 var moves = map[State][]State{
-	StateQueued:     {StateClaimed, StateError, StateCancelled},
-	StateClaimed:    {StatePending, StateQueued, StateFailed, StateError, StateCancelled},
-	StatePending:    {StateInProgress, StateQueued, StateFailed, StateError, StateCancelled},
+	StateQueued:     {StateClaimed, StateError, StateBlocked, StateCancelled},
+	StateClaimed:    {StatePending, StateQueued, StateFailed, StateError, StateBlocked, StateCancelled},
+	StatePending:    {StateInProgress, StateQueued, StateFailed, StateError, StateBlocked, StateCancelled},
 	StateInProgress: {StateSucceeded, StateFailed, StateError, StateBlocked, StateQueued, StateCancelled},
 	StateBlocked:    {StateQueued, StateFailed, StateCancelled},
 	StateSucceeded:  {StateQueued, StateBlocked},

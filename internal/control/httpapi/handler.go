@@ -10,6 +10,7 @@ import (
 type handlers struct {
 	runs          runs
 	followups     followups
+	forks         forks
 	attachments   attachments
 	changes       changes
 	streams       streams
@@ -54,6 +55,7 @@ func (a *API) handlers(o Options, m *metrics) *handlers {
 	return &handlers{
 		runs:        runs{svc.Runs},
 		followups:   followups{svc.Runs},
+		forks:       forks{svc.Runs},
 		attachments: attachments{svc.Files},
 		changes:     changes{svc.Files},
 		streams: streams{

@@ -110,6 +110,22 @@ func runRoutes(h *handlers) []Route {
 			Who: "people who see an agent go wrong",
 		},
 		{
+			Method: get, Pattern: "/runs/{runId}/checkpoints", Scope: runsRead, OwnRun: true, handle: h.forks.checkpoints,
+			Who: "dashboard, CLI: before a fork",
+		},
+		{
+			Method: post, Pattern: "/runs/{runId}/fork", Scope: runsWrite, handle: h.forks.fork, limit: maxRun,
+			Who: "people and programs that try another way",
+		},
+		{
+			Method: post, Pattern: "/runs/{runId}/rewind", Scope: runsWrite, handle: h.forks.rewind, limit: maxRun,
+			Who: "people who see an agent go wrong",
+		},
+		{
+			Method: get, Pattern: "/fork-groups/{forkGroup}", Scope: runsRead, handle: h.forks.compare,
+			Who: "people who choose between runs",
+		},
+		{
 			Method: post, Pattern: "/runs/{runId}/attachments/prepare", Scope: runsWrite,
 			handle: h.attachments.prepare, showsOnce: true,
 			Who: "SDKs, before a follow-up with large files",

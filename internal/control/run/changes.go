@@ -87,21 +87,29 @@ func checkChanges(u penstock.Upload) error {
 	return nil
 }
 
+// sumChanges sums up what a run has changed.
+func sumChanges(saved penstock.SavedChanges) (sums ChangeSums) {
+	sums.Repositories = len(saved.Repositories)
+	for _, r := range saved.Repositories {
+		sums.Files += len(r.Files) + r.FilesOmitted
+		for _, f := range r.Files {
+			sums.Additions, sums.Deletions = sums.Additions+f.Additions, sums.Deletions+f.Deletions
+		}
+	}
+	return sums
+}
+
 // changesEvent sums up the changes for the timeline.
 func changesEvent(saved store.Changes) penstock.Draft {
-	files, additions, deletions := 0, 0, 0
+	sums := sumChanges(saved.Saved)
+	payload := map[string]any{
+		"repositories": sums.Repositories, "files": sums.Files, "additions": sums.Additions, "deletions": sums.Deletions,
+	}
 	var failed []string
 	for _, r := range saved.Saved.Repositories {
-		files += len(r.Files) + r.FilesOmitted
-		for _, f := range r.Files {
-			additions, deletions = additions+f.Additions, deletions+f.Deletions
-		}
 		if r.Error != "" {
 			failed = append(failed, r.Name+": "+r.Error)
 		}
-	}
-	payload := map[string]any{
-		"repositories": len(saved.Saved.Repositories), "files": files, "additions": additions, "deletions": deletions,
 	}
 	if failed != nil {
 		payload["errors"] = failed

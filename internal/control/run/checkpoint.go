@@ -91,7 +91,14 @@ func (s *Executions) giveCheckpoint(ctx context.Context, a *penstock.Assignment,
 	if err != nil {
 		return err
 	}
-	if !saved.Restore && len(runs) > 0 && runs[len(runs)-1] != row.ID {
+	turn := int64(0)
+	if len(a.Prompts) > 0 {
+		if turn, err = s.store.Files.Turn(ctx, row.ID, a.Prompts[0].ID); err != nil {
+			return err
+		}
+	}
+	restore := turn <= saved.Restore && saved.Restore > 0
+	if !restore && len(runs) > 0 && runs[len(runs)-1] != row.ID {
 		return nil
 	}
 	packs, err := s.store.Files.Packs(ctx, saved.UID)
@@ -103,14 +110,8 @@ func (s *Executions) giveCheckpoint(ctx context.Context, a *penstock.Assignment,
 			PromptID: saved.MessageID, SessionID: saved.SessionID, Harness: saved.Harness, Bytes: saved.Bytes, Files: saved.Files,
 			Prepared: saved.Prepared,
 		},
-		UID: saved.UID, Turn: saved.Turn, Restore: saved.Restore,
-	}
-	if len(a.Prompts) > 0 {
-		turn, err := s.store.Files.Turn(ctx, row.ID, a.Prompts[0].ID)
-		if err != nil {
-			return err
-		}
-		given.Behind = turn > saved.Turn+1 && !saved.Restore && saved.Turn > 0
+		UID: saved.UID, Turn: saved.Turn, Restore: restore,
+		Behind: !restore && turn > max(saved.Turn, saved.Restore-1)+1 && saved.Turn > 0,
 	}
 	for _, p := range packs {
 		given.Packs = append(given.Packs, p.UID)

@@ -27,6 +27,9 @@ func (s *Runs) configFrom(from Origin) func(
 		if from.Automation != nil {
 			of.list = slices.Insert(of.list, 0, penstock.Layer{Name: LayerAutomation, Config: from.Automation.Config()})
 		}
+		if from.Forked != nil {
+			of.list = slices.Insert(of.list, 0, penstock.Layer{Name: LayerForked, Config: from.Forked.Config})
+		}
 		of.list = slices.Insert(of.list, 0, penstock.Layer{Name: LayerRequest, Config: req.Config})
 		return s.setConfig(ctx, p, run, of)
 	}

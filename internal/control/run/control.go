@@ -230,12 +230,18 @@ func (s *Executions) buildAssignment(
 		return err
 	}
 	a.History = history(penstock.Converse(row.ConversationID, events).Steps, a.Prompts)
-	return nil
+	if row.ForkedFrom == nil || a.Checkpoint == nil || a.Checkpoint.Turn > 0 {
+		return nil
+	}
+	before, err := s.historyOfFork(ctx, row, a.Checkpoint.PromptID)
+	a.History = append(before, a.History...)
+	return err
 }
 
-// history omits the step of the current prompts, and follow-ups that were never delivered.
+// history omits the step of the current prompts, follow-ups that were never delivered, and superseded
+// turns.
 func history(steps []penstock.Step, prompts []penstock.Prompt) []penstock.Step {
-	steps = slices.DeleteFunc(steps, penstock.Step.Undelivered)
+	steps = slices.DeleteFunc(steps, func(s penstock.Step) bool { return s.Undelivered() || s.Superseded })
 	for i, step := range steps {
 		for _, p := range prompts {
 			if step.ID == p.ID {

@@ -8,6 +8,7 @@ const (
 	LayerAutomation = "automation"
 	LayerAgent      = "agent"
 	LayerFactory    = "factory"
+	LayerForked     = "forked_run" // values of the run from which a run was forked
 	LayerServer     = "server"
 	LayerParent     = "parent" // values that a run inherits from its parent
 )

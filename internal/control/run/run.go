@@ -53,6 +53,7 @@ type Origin struct {
 	Schedule   *penstock.RunSchedule
 	Automation *store.AutomationRow
 	TriggerURL string
+	Forked     *store.RunRow // from which the run is forked; nil: none
 }
 
 // Create stores a run and its place in the queue; both are durable when it

@@ -244,6 +244,17 @@ func (c ConversationsTx) SaveSession(ctx context.Context, v Session) (old string
 	return old, err
 }
 
+// DropSession makes the saved session of a conversation unusable: a run went back to an earlier turn, whose
+// checkpoint has an older one.
+func (c ConversationsTx) DropSession(ctx context.Context, conversationID string) error {
+	if _, err := c.tx.exec(ctx, `UPDATE conversations
+		SET harness = ''
+		WHERE id = $1`, conversationID); err != nil {
+		return fmt.Errorf("drop the session of conversation %s: %w", conversationID, err)
+	}
+	return nil
+}
+
 // Session reads the saved session of a conversation; absence is penstock.CodeNotFound.
 func (c Conversations) Session(ctx context.Context, conversationID string) (Session, error) {
 	v := Session{ConversationID: conversationID}

@@ -395,6 +395,26 @@ func (rs RunsTx) SetSenders(ctx context.Context, runID string, keys []string) er
 	return nil
 }
 
+// OfForkGroup lists the runs of a team that one request has forked, in the order of their creation.
+func (rs Runs) OfForkGroup(ctx context.Context, team, group string) ([]RunRow, error) {
+	rows, err := rs.s.query(ctx, "SELECT "+runColumns+runFrom+`
+		WHERE r.fork_group = $1 AND r.fork_group <> '' AND r.team = $2
+		ORDER BY r.id`, group, team)
+	if err != nil {
+		return nil, fmt.Errorf("list the runs of fork group %s: %w", group, rs.s.d.mapError(err))
+	}
+	defer rows.Close()
+	var list []RunRow
+	for rows.Next() {
+		r, err := scanRun(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list the runs of fork group %s: %w", group, err)
+		}
+		list = append(list, r)
+	}
+	return list, rows.Err()
+}
+
 // SetPrompt records the delivery state of the run's own prompt.
 func (rs RunsTx) SetPrompt(ctx context.Context, runID, state string) error {
 	_, err := rs.tx.exec(ctx, "UPDATE runs SET prompt_state = $1 WHERE id = $2", state, runID)

@@ -97,6 +97,22 @@ func (e ExecutionsTx) setTraffic(ctx context.Context, l penstock.Lease, hosts []
 	return nil
 }
 
+// TrafficSince sums what a run exchanged with each host, without models, in the executions that ended after a
+// time or have not ended.
+func (e ExecutionsTx) TrafficSince(
+	ctx context.Context, runID string, at penstock.Time,
+) ([]penstock.HostTraffic, error) {
+	rows, err := e.tx.query(ctx, `SELECT h.host, h.port, sum(h.requests), sum(h.bytes_out)
+		FROM run_hosts h
+		JOIN executions x ON x.run_id = h.run_id AND x.execution_id = h.execution_id
+		WHERE h.run_id = $1 AND (x.ended_at = 0 OR x.ended_at > $2) AND h.requests > h.refused AND h.mode <> 'model'
+		GROUP BY h.host, h.port
+		ORDER BY h.host, h.port`, runID, int64(at))
+	return collect(e.tx.s, rows, err, "the traffic of run "+runID, func(h *penstock.HostTraffic) []any {
+		return []any{&h.Host, &h.Port, &h.Requests, &h.BytesOut}
+	})
+}
+
 // Traffic sums what all executions of a run exchanged with each host. The reason comes from the
 // latest execution that has one.
 func (e Executions) Traffic(ctx context.Context, runID string) ([]penstock.HostTraffic, error) {

@@ -38,6 +38,16 @@ func undelivered(list []Followup, at penstock.Time) (drafts []penstock.Draft, id
 	return drafts, ids
 }
 
+// GiveUp marks the messages of a locked run that wait as undelivered, and returns their events.
+func (fs FollowupsTx) GiveUp(ctx context.Context, runID string) ([]penstock.Draft, error) {
+	list, err := fs.List(ctx, runID, PromptWaiting)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	drafts, _ := undelivered(list, penstock.Now())
+	return drafts, fs.giveUp(ctx, list)
+}
+
 // giveUp marks follow-ups as undelivered. The run must be locked.
 func (fs FollowupsTx) giveUp(ctx context.Context, list []Followup) error {
 	for _, f := range list {

@@ -17,7 +17,7 @@ type Checkpoint struct {
 	RunID     string
 	SessionID string
 	Prepared  penstock.Prepared
-	Restore   bool // the run goes back to it
+	Restore   int64 // the turn that begins with it although the workspace may be newer; 0: none
 }
 
 // checkpointFields are the columns of a checkpoint.
@@ -33,7 +33,7 @@ var checkpointFields = newResource("checkpoints", "c",
 	numberColumn("bytes", func(v *Checkpoint) *int64 { return &v.Bytes }),
 	numberColumn("created_at", func(v *Checkpoint) *penstock.Time { return &v.CreatedAt }),
 	flagColumn("superseded", func(v *Checkpoint) *bool { return &v.Superseded }),
-	flagColumn("restore", func(v *Checkpoint) *bool { return &v.Restore }),
+	numberColumn("restore", func(v *Checkpoint) *int64 { return &v.Restore }),
 )
 
 // Pack has files of checkpoints.
@@ -100,11 +100,6 @@ func (f FilesTx) SaveCheckpoint(ctx context.Context, c Checkpoint, own Pack, nee
 	old, err := f.outOfDate(ctx, c)
 	if err != nil {
 		return nil, err
-	}
-	if _, err := f.tx.exec(ctx, `UPDATE checkpoints
-		SET restore = 0
-		WHERE run_id = $1 AND restore = 1`, c.RunID); err != nil {
-		return nil, fmt.Errorf("save a checkpoint of run %s: %w", c.RunID, err)
 	}
 	if unused, err = f.removeCheckpoints(ctx, old, needs); err != nil {
 		return nil, err
@@ -295,16 +290,20 @@ func (f FilesTx) ForkCheckpoint(ctx context.Context, from Checkpoint, runID stri
 	if err != nil {
 		return err
 	}
-	from.UID, from.RunID, from.Turn, from.Restore = penstock.NewID(), runID, 0, false
+	from.UID, from.RunID, from.Turn, from.Restore = penstock.NewID(), runID, 0, 0
 	return f.addCheckpoint(ctx, from, needs)
 }
 
 // Supersede marks the checkpoints of a locked run after a turn, to which the run goes back. They are not
-// continued from again.
+// continued from again. The turn of the next message begins with the files of that turn.
 func (f FilesTx) Supersede(ctx context.Context, runID string, turn int64) error {
+	var followups int64
+	if err := f.tx.row(ctx, "SELECT count(*) FROM followups WHERE run_id = $1", runID).Scan(&followups); err != nil {
+		return fmt.Errorf("number the turns of run %s: %w", runID, err)
+	}
 	if _, err := f.tx.exec(ctx, `UPDATE checkpoints
-		SET superseded = CASE WHEN turn > $1 THEN 1 ELSE superseded END, restore = CASE WHEN turn = $1 THEN 1 ELSE 0 END
-		WHERE run_id = $2`, turn, runID); err != nil {
+		SET superseded = CASE WHEN turn > $1 THEN 1 ELSE superseded END, restore = CASE WHEN turn = $1 THEN $2 ELSE 0 END
+		WHERE run_id = $3`, turn, followups+2, runID); err != nil {
 		return fmt.Errorf("take run %s back to turn %d: %w", runID, turn, err)
 	}
 	return nil

@@ -83,8 +83,11 @@ func (p *preparation) prepare(ctx context.Context) error {
 		return err
 	}
 	err = p.fill(ctx)
-	if errors.Is(err, errFilesGone) && p.Checkpoint.Turn > 0 {
+	if errors.Is(err, errFilesGone) && p.Checkpoint.Turn > 0 && !p.Checkpoint.Restore {
 		err = p.fillWithout(ctx, err)
+	}
+	if errors.Is(err, errFilesGone) { // the run was asked to begin with them
+		return setupFailed("The saved files of turn %d are damaged or gone.", p.Checkpoint.Turn)
 	}
 	return err
 }

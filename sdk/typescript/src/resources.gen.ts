@@ -14,6 +14,7 @@ import type {
   Automation,
   Budget,
   CancelRunQuery,
+  Checkpoints,
   CloudEnvironment,
   CloudEnvironmentConfig,
   Conversation,
@@ -43,6 +44,9 @@ import type {
   FilterTestResult,
   FindRunByExternalReferenceQuery,
   FollowupResponse,
+  ForkGroup,
+  ForkRunRequest,
+  ForkRunResponse,
   GetNetworkPolicyQuery,
   GetStatsQuery,
   GetUsageQuery,
@@ -95,6 +99,8 @@ import type {
   PreviewScheduleTimesQuery,
   ReplayEventEndpointRequest,
   Revision,
+  RewindRunRequest,
+  RewindRunResponse,
   RotateEventEndpointSecretRequest,
   RotateSecretRequest,
   RunAgentRequest,
@@ -1776,6 +1782,93 @@ export class RunsResource extends Waiting {
         method: 'POST',
         path: '/agent/runs/{runId}/interrupt',
         args: { runId },
+      },
+      options,
+    );
+  }
+
+  /**
+   * List the saved turns of a run.
+   *
+   * Returns the turns of a run whose files are kept, in order: the last 20, and every tenth one before. Turns are
+   * numbered by their message, from 1; turn 0 is what the run was forked from. `POST /agent/runs/{runId}/fork` begins
+   * other runs with the files and the conversation of such a turn, and `POST /agent/runs/{runId}/rewind` takes this run
+   * back to it. They are removed with the run. A turn that could not be saved has `checkpoint_skipped` on the timeline.
+   *
+   * Needs the scope `runs:read`.
+   */
+  checkpoints(runId: string, options?: RequestOptions): APIPromise<Checkpoints> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/agent/runs/{runId}/checkpoints',
+        args: { runId },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Begin other runs from a turn.
+   *
+   * Begins new runs with the files and the conversation of a turn of this run, which itself goes on unchanged. The new
+   * runs have the configuration of this one, with the values of `config` instead of its own, resolved for the caller: a
+   * key that may not use managed secrets cannot fork a run that has some (403), because its files may hold them. With
+   * another harness, the agent gets the conversation as text. A turn whose files are not kept returns 409.
+   *
+   * Needs the scope `runs:write`.
+   */
+  fork(runId: string, body: ForkRunRequest, options?: RequestOptions): APIPromise<ForkRunResponse> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/agent/runs/{runId}/fork',
+        args: { runId },
+        body,
+        needs: ['prompt'],
+      },
+      options,
+    );
+  }
+
+  /**
+   * Go back to a turn.
+   *
+   * Ends the agent's current turn and takes the run back to the end of an earlier one. The next turn has the files and
+   * the conversation of that time: it begins at once with `prompt`, or with the next follow-up. Messages that wait are
+   * not delivered. Later messages stay in the conversation as `superseded`. What the run has done elsewhere, such as a
+   * push or a pull request, is not undone: `reached` lists the hosts that it sent requests to in the executions that
+   * ended after the turn. A turn whose files are not kept returns 409.
+   *
+   * Needs the scope `runs:write`.
+   */
+  rewind(runId: string, body: RewindRunRequest, options?: RequestOptions): APIPromise<RewindRunResponse> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/agent/runs/{runId}/rewind',
+        args: { runId },
+        body,
+        needs: ['turn'],
+      },
+      options,
+    );
+  }
+
+  /**
+   * Compare the runs of a fork.
+   *
+   * Returns the runs that one request has forked, in the order of their creation, with what each has changed and
+   * consumed so far. Runs that the caller may not see are left out.
+   *
+   * Needs the scope `runs:read`.
+   */
+  compare(forkGroup: string, options?: RequestOptions): APIPromise<ForkGroup> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/agent/fork-groups/{forkGroup}',
+        args: { forkGroup },
       },
       options,
     );

@@ -6,6 +6,7 @@ import type {
   ArtifactResponse,
   Automation,
   Budget,
+  Checkpoints,
   CloudEnvironment,
   Conversation,
   ConversationRedirect,
@@ -22,6 +23,8 @@ import type {
   FilesValidation,
   FilterTestResult,
   FollowupResponse,
+  ForkGroup,
+  ForkRunResponse,
   HandoffAttachmentsResponse,
   HarnessUsage,
   InterruptResponse,
@@ -54,6 +57,7 @@ import type {
   Me,
   NetworkPolicy,
   PrepareAttachmentsResponse,
+  RewindRunResponse,
   RunAgentResponse,
   RunChanges,
   RunItem,
@@ -83,6 +87,10 @@ export interface Routes {
   'PATCH /agent/runs/{runId}': RunItem;
   'POST /agent/runs/{runId}/followups': FollowupResponse;
   'POST /agent/runs/{runId}/interrupt': InterruptResponse;
+  'GET /agent/runs/{runId}/checkpoints': Checkpoints;
+  'POST /agent/runs/{runId}/fork': ForkRunResponse;
+  'POST /agent/runs/{runId}/rewind': RewindRunResponse;
+  'GET /agent/fork-groups/{forkGroup}': ForkGroup;
   'POST /agent/runs/{runId}/attachments/prepare': PrepareAttachmentsResponse;
   'POST /agent/runs/{runId}/cancel': string;
   'GET /agent/runs/{runId}/timeline': TimelineResponse;

@@ -181,6 +181,151 @@ export interface InterruptResponse {
   run_id?: string;
 }
 
+/** The saved turns of a run. */
+export interface Checkpoints {
+  /** Turns whose files are kept, in order. */
+  checkpoints: Checkpoint[];
+}
+
+/** A turn whose files are kept. */
+export interface Checkpoint {
+  /** Unique id. */
+  uid: string;
+  /** The number of the turn by its message, from 1. 0: what the run was forked from. */
+  turn: number;
+  /** The message that began the turn. It is the id of a step of the conversation. */
+  message_id: string;
+  /** The agent program that worked in it. */
+  harness: string;
+  /** When it was saved. */
+  created_at: Timestamp;
+  /** How many files, folders and links have changed since the workspace was prepared. */
+  files: number;
+  /** The size of these files, in bytes. */
+  bytes: number;
+  /** True if the run went back to an earlier turn since. Nothing continues from it then. */
+  superseded?: boolean;
+}
+
+/** How to fork a run. */
+export interface ForkRunRequest {
+  /** The turn to begin from. Default: the last one that ended. */
+  turn?: number | undefined;
+  /** What the agents should do next. */
+  prompt: string;
+  /** How many runs to begin. */
+  count?: number | undefined;
+  /** Values that replace those of the configuration of the run. */
+  config?: AmbientAgentConfig | undefined;
+  /** The title of the new runs. Default: that of the run. */
+  title?: string | undefined;
+}
+
+/** The new runs. */
+export interface ForkRunResponse {
+  /** What the runs have in common, for `GET /agent/fork-groups/{forkGroup}`. */
+  fork_group: string;
+  /** The runs, in order. */
+  runs: ForkedRun[];
+}
+
+/** A run that was created by a fork. */
+export interface ForkedRun {
+  /** Unique id. */
+  run_id: string;
+  /** The state of the new run. */
+  state: RunState;
+}
+
+/** Where to go back to. */
+export interface RewindRunRequest {
+  /** The turn whose files and conversation the next turn has. */
+  turn: number;
+  /** The next message to the agent. Default: none; the run waits for a follow-up. */
+  prompt?: string | undefined;
+}
+
+/** A run that went back. */
+export interface RewindRunResponse {
+  /** Unique id. */
+  run_id: string;
+  /** The turn. */
+  turn: number;
+  /** The state of the run now. */
+  state: RunState;
+  /** The id of the message in the conversation, if `prompt` was given. */
+  followup_id?: string;
+  /** Hosts that the run sent requests to in the executions that ended after the turn, without models. */
+  reached: ReachedHost[];
+}
+
+/** A host that a run sent requests to. */
+export interface ReachedHost {
+  /** Its name or address. */
+  host: string;
+  /** Its port. */
+  port: number;
+  /** How many requests or connections. */
+  requests: number;
+  /** Bytes that the run has sent. */
+  bytes_out: number;
+}
+
+/** The runs that one request has forked. */
+export interface ForkGroup {
+  /** Unique id. */
+  fork_group: string;
+  /** The runs, in order. */
+  runs: ComparedRun[];
+}
+
+/** What a run of a group has changed and consumed. */
+export interface ComparedRun {
+  /** Unique id. */
+  run_id: string;
+  /** Its title. */
+  title: string;
+  /** Its state. */
+  state: RunState;
+  /** Its agent program. */
+  harness: string;
+  /** Its model. */
+  model_id?: string;
+  /** Where it began. */
+  forked_from?: ForkedFrom;
+  /** When it was created. */
+  created_at: Timestamp;
+  /** When it ended. */
+  finished_at?: Timestamp;
+  /** How long workers had it, as an ISO 8601 duration. */
+  run_time?: string;
+  /** True if the agent ended its work without doing anything. */
+  hollow?: boolean;
+  request_usage?: RequestUsage;
+  /** What it has changed in its repositories. */
+  changes: ChangeSums;
+}
+
+/** Sums of what a run has changed in its repositories. */
+export interface ChangeSums {
+  /** Repositories that were checked out. */
+  repositories: number;
+  /** Files that were changed. */
+  files: number;
+  /** Lines added. */
+  additions: number;
+  /** Lines removed. */
+  deletions: number;
+}
+
+/** The turn of another run. */
+export interface ForkedFrom {
+  /** The run. */
+  run_id: string;
+  /** The turn. */
+  turn: number;
+}
+
 /** Files to upload. */
 export interface PrepareAttachmentsRequest {
   /** The files. */
@@ -366,7 +511,7 @@ export interface RunItem {
    * The source of each key of `agent_config`. Secrets and MCP servers that a factory adds to those from another
    * source are listed as `secrets/NAME` and `mcp_servers/NAME`.
    */
-  agent_config_sources?: Record<string, Open<'request' | 'parent' | 'automation' | 'agent' | 'factory' | 'server' | 'skill'>>;
+  agent_config_sources?: Record<string, Open<'request' | 'parent' | 'automation' | 'agent' | 'factory' | 'server' | 'skill' | 'forked_run'>>;
   agent_skill?: AgentSkill;
   mode?: RunMode;
   /** Whether the session stays open for follow-ups after a turn. */
@@ -398,6 +543,10 @@ export interface RunItem {
   events_count?: number;
   /** The run on the same subject that ended before this one. */
   continues?: string;
+  /** The turn of another run whose files and conversation this run began with. */
+  forked_from?: ForkedFrom;
+  /** What runs of one fork have in common, for `GET /agent/fork-groups/{forkGroup}`. */
+  fork_group?: string;
   /** What the run waits for now, or what waits in a run that works. Computed for each response. Absent if nothing waits. */
   waiting?: RunWaiting;
   /** Set while the run works, but has had no event for the `stall_after` of its environment or of the server. The next event of the agent removes it. */
@@ -816,10 +965,10 @@ export interface TimelineEvent {
   /** The execution that the event belongs to, if any. */
   execution_id?: number;
   /** Type of event. */
-  event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'interrupt_requested' | 'turn_interrupted' | 'changes_saved' | 'setup_step' | 'image_not_used' | 'unborn_branch' | 'skill_note' | 'image_ready' | 'run_requeued' | 'workspace_reused' | 'workspace_ready' | 'any_worker' | 'mcp_server_not_used' | 'mcp_server_failed' | 'sandbox_verified' | 'network_denied' | 'budget_threshold' | 'pod_created' | 'pod_waiting' | 'pod_started' | 'pod_lost' | 'run_stalled' | 'stall_ended'>;
+  event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'interrupt_requested' | 'turn_interrupted' | 'changes_saved' | 'setup_step' | 'image_not_used' | 'unborn_branch' | 'skill_note' | 'image_ready' | 'run_requeued' | 'workspace_reused' | 'workspace_ready' | 'workspace_restored' | 'workspace_not_restored' | 'checkpoint_skipped' | 'rewound' | 'any_worker' | 'mcp_server_not_used' | 'mcp_server_failed' | 'sandbox_verified' | 'network_denied' | 'budget_threshold' | 'pod_created' | 'pod_waiting' | 'pod_started' | 'pod_lost' | 'run_stalled' | 'stall_ended'>;
   /** When it happened. */
   occurred_at: Timestamp;
-  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_ready` has the container `image` of the run, its `digest`, whether it was `pulled` (otherwise it was in the worker's cache), its unpacked size in `bytes` and the `duration_ms`. `workspace_ready` says what a new workspace was prepared `from`: a `layer` that an earlier run has left (its `prebuild_uid`, `age_seconds`, and `commits_behind` of the repositories), or `cold` with the `reason`; which `commands` ran (`skipped`, `updated`, `all`), the `changed_inputs` that made them necessary, the `duration_ms`, and the layer that it became for later runs (`sealed_uid`) or why it did not (`not_kept`, `secret_in_layer` with a `file` and the name of a `secret`). `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support, with a `reason` for an image. `skill_note` has the name of a `skill` and `notes` about what is odd in its SKILL.md, or why the skill is left out. `unborn_branch` has the `repository` that was checked out without files, because its `branch` has no commits, and `branches` that exist instead; set `ref` of the repository to one of them. `changes_saved` sums up what the run has changed so far: the numbers of `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. `mcp_server_failed` has the `name` of a server that did not start or stopped working, and the `reason`. `sandbox_verified` is the check before the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each host that the policy refused, with `host`, `port` and `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches in a period, on the run whose call reached it, with `budget_uid`, `budget_name`, `notify_at`, `spent_usd` and `cap_usd`. If a launcher executes the run in a Pod, `pod_created` has its `namespace`, `job` and `image`, `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting, each time it changes (`Starting` follows a reason that no longer holds), `pod_started` has the `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason` and `message` of the end of the Pod, if it was not the end of the run. `run_stalled` has the values of `stalled` of the run, and `stall_ended` the `since`; an event that ends the work of a stalled run has it as `stalled_since`. */
+  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_ready` has the container `image` of the run, its `digest`, whether it was `pulled` (otherwise it was in the worker's cache), its unpacked size in `bytes` and the `duration_ms`. `workspace_ready` says what a new workspace was prepared `from`: a `layer` that an earlier run has left (its `prebuild_uid`, `age_seconds`, and `commits_behind` of the repositories), or `cold` with the `reason`; which `commands` ran (`skipped`, `updated`, `all`), the `changed_inputs` that made them necessary, the `duration_ms`, and the layer that it became for later runs (`sealed_uid`) or why it did not (`not_kept`, `secret_in_layer` with a `file` and the name of a `secret`). `workspace_restored` says that a new workspace has the files of a saved turn: its `checkpoint_uid` and `turn`, how many `files` and `bytes` they are, and whether the setup commands had to run again below them (`prepared_again`). `workspace_not_restored` has the `turn` whose saved files are damaged or gone, and the `reason`; the run continues without them. `checkpoint_skipped` has the `reason` why the files of a turn were not saved, with `bytes`, `limit` and the `largest` folders if they are too many. `rewound` has the `turn` that the run went back to, the `message_id` of its message, and who did it (`by`). `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support, with a `reason` for an image. `skill_note` has the name of a `skill` and `notes` about what is odd in its SKILL.md, or why the skill is left out. `unborn_branch` has the `repository` that was checked out without files, because its `branch` has no commits, and `branches` that exist instead; set `ref` of the repository to one of them. `changes_saved` sums up what the run has changed so far: the numbers of `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. `mcp_server_failed` has the `name` of a server that did not start or stopped working, and the `reason`. `sandbox_verified` is the check before the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each host that the policy refused, with `host`, `port` and `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches in a period, on the run whose call reached it, with `budget_uid`, `budget_name`, `notify_at`, `spent_usd` and `cap_usd`. If a launcher executes the run in a Pod, `pod_created` has its `namespace`, `job` and `image`, `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting, each time it changes (`Starting` follows a reason that no longer holds), `pod_started` has the `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason` and `message` of the end of the Pod, if it was not the end of the run. `run_stalled` has the values of `stalled` of the run, and `stall_ended` the `since`; an event that ends the work of a stalled run has it as `stalled_since`. */
   payload?: Record<string, unknown>;
 }
 
@@ -845,6 +994,8 @@ export interface ConversationStep {
   completed_at?: Timestamp;
   /** Messages, in order. */
   messages: ConversationMessage[];
+  /** True if the run went back to an earlier turn since, so that the agent does not know this one. */
+  superseded?: boolean;
   /** Nested steps, such as those of a subagent. */
   steps: ConversationStep[];
 }

@@ -102,6 +102,48 @@ interrupt_run: Operation[types.InterruptResponse] = Operation(
     takes_key=True,
 )
 
+list_run_checkpoints: Operation[types.Checkpoints] = Operation(
+    "listRunCheckpoints",
+    "runs.checkpoints",
+    "GET",
+    "/agent/runs/{runId}/checkpoints",
+    response_type=types.Checkpoints,
+    path_names=("run_id",),
+)
+
+fork_run: Operation[types.ForkRunResponse] = Operation(
+    "forkRun",
+    "runs.fork",
+    "POST",
+    "/agent/runs/{runId}/fork",
+    response_type=types.ForkRunResponse,
+    path_names=("run_id",),
+    body=params.ForkRunRequest,
+    params=params.ForkRunParams,
+    takes_key=True,
+)
+
+rewind_run: Operation[types.RewindRunResponse] = Operation(
+    "rewindRun",
+    "runs.rewind",
+    "POST",
+    "/agent/runs/{runId}/rewind",
+    response_type=types.RewindRunResponse,
+    path_names=("run_id",),
+    body=params.RewindRunRequest,
+    params=params.RewindRunParams,
+    takes_key=True,
+)
+
+get_fork_group: Operation[types.ForkGroup] = Operation(
+    "getForkGroup",
+    "runs.compare",
+    "GET",
+    "/agent/fork-groups/{forkGroup}",
+    response_type=types.ForkGroup,
+    path_names=("fork_group",),
+)
+
 prepare_attachments: Operation[types.PrepareAttachmentsResponse] = Operation(
     "prepareAttachments",
     "runs.prepare_attachments",

@@ -18,9 +18,10 @@ from ._wait import RunsBase
 
 
 class Runs(RunsBase):
-    """`client.runs`: create, list, get, update, follow_up, interrupt, prepare_attachments, cancel,
-    timeline, network, changes, patch, usage, harness_usage, calls, conversation, transcript,
-    events, handoff_attachments, add_artifact, find_by_external_reference.
+    """`client.runs`: create, list, get, update, follow_up, interrupt, checkpoints, fork, rewind,
+    compare, prepare_attachments, cancel, timeline, network, changes, patch, usage,
+    harness_usage, calls, conversation, transcript, events, handoff_attachments, add_artifact,
+    find_by_external_reference.
     """
 
     def create(self, **arguments: Unpack[params.CreateRunParams]) -> types.RunAgentResponse:
@@ -113,6 +114,53 @@ class Runs(RunsBase):
         and returns 409. To end the run, cancel it.
         """
         return self._call(operations.interrupt_run, arguments, run_id)
+
+    def checkpoints(self, run_id: str, **arguments: Unpack[Options]) -> types.Checkpoints:
+        """List the saved turns of a run.
+
+        Returns the turns of a run whose files are kept, in order: the last 20, and every tenth
+        one before. Turns are numbered by their message, from 1; turn 0 is what the run was
+        forked from. `POST /agent/runs/{runId}/fork` begins other runs with the files and the
+        conversation of such a turn, and `POST /agent/runs/{runId}/rewind` takes this run back
+        to it. They are removed with the run. A turn that could not be saved has
+        `checkpoint_skipped` on the timeline.
+        """
+        return self._call(operations.list_run_checkpoints, arguments, run_id)
+
+    def fork(self, run_id: str, **arguments: Unpack[params.ForkRunParams]) -> types.ForkRunResponse:
+        """Begin other runs from a turn.
+
+        Begins new runs with the files and the conversation of a turn of this run, which itself
+        goes on unchanged. The new runs have the configuration of this one, with the values of
+        `config` instead of its own, resolved for the caller: a key that may not use managed
+        secrets cannot fork a run that has some (403), because its files may hold them. With
+        another harness, the agent gets the conversation as text. A turn whose files are not
+        kept returns 409.
+        """
+        return self._call(operations.fork_run, arguments, run_id)
+
+    def rewind(
+        self, run_id: str, **arguments: Unpack[params.RewindRunParams]
+    ) -> types.RewindRunResponse:
+        """Go back to a turn.
+
+        Ends the agent's current turn and takes the run back to the end of an earlier one. The
+        next turn has the files and the conversation of that time: it begins at once with
+        `prompt`, or with the next follow-up. Messages that wait are not delivered. Later
+        messages stay in the conversation as `superseded`. What the run has done elsewhere, such
+        as a push or a pull request, is not undone: `reached` lists the hosts that it sent
+        requests to in the executions that ended after the turn. A turn whose files are not kept
+        returns 409.
+        """
+        return self._call(operations.rewind_run, arguments, run_id)
+
+    def compare(self, fork_group: str, **arguments: Unpack[Options]) -> types.ForkGroup:
+        """Compare the runs of a fork.
+
+        Returns the runs that one request has forked, in the order of their creation, with what
+        each has changed and consumed so far. Runs that the caller may not see are left out.
+        """
+        return self._call(operations.get_fork_group, arguments, fork_group)
 
     def prepare_attachments(
         self, run_id: str, **arguments: Unpack[params.PrepareAttachmentsParams]
@@ -1498,9 +1546,10 @@ class Resources(Resource):
 
     @cached_property
     def runs(self) -> Runs:
-        """Methods: create, list, get, update, follow_up, interrupt, prepare_attachments, cancel,
-        timeline, network, changes, patch, usage, harness_usage, calls, conversation,
-        transcript, events, handoff_attachments, add_artifact, find_by_external_reference.
+        """Methods: create, list, get, update, follow_up, interrupt, checkpoints, fork, rewind,
+        compare, prepare_attachments, cancel, timeline, network, changes, patch, usage,
+        harness_usage, calls, conversation, transcript, events, handoff_attachments,
+        add_artifact, find_by_external_reference.
         """
         return Runs(self._connection)
 

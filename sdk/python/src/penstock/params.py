@@ -67,6 +67,8 @@ __all__ = [
     "FollowUpConversationParams",
     "FollowUpRunParams",
     "FollowupAttachment",
+    "ForkRunParams",
+    "ForkRunRequest",
     "GetNetworkPolicyParams",
     "GetStatsParams",
     "GetUsageParams",
@@ -103,6 +105,8 @@ __all__ = [
     "PreviewScheduleTimesParams",
     "ReplayEventEndpointMessagesParams",
     "ReplayEventEndpointRequest",
+    "RewindRunParams",
+    "RewindRunRequest",
     "RotateEventEndpointSecretParams",
     "RotateEventEndpointSecretRequest",
     "RotateSecretRequest",
@@ -274,6 +278,37 @@ class FollowupAttachment(TypedDict, total=False):
 
     data: Base64
     """Content in base64."""
+
+
+@with_config(STRICT)
+class ForkRunRequest(TypedDict, total=False):
+    """How to fork a run."""
+
+    turn: int
+    """The turn to begin from. Default: the last one that ended."""
+
+    prompt: Required[str]
+    """What the agents should do next."""
+
+    count: int
+    """How many runs to begin."""
+
+    config: AmbientAgentConfig | InstanceOf[types.AmbientAgentConfig]
+    """Values that replace those of the configuration of the run."""
+
+    title: str
+    """The title of the new runs. Default: that of the run."""
+
+
+@with_config(STRICT)
+class RewindRunRequest(TypedDict, total=False):
+    """Where to go back to."""
+
+    turn: Required[int]
+    """The turn whose files and conversation the next turn has."""
+
+    prompt: str
+    """The next message to the agent. Default: none; the run waits for a follow-up."""
 
 
 @with_config(STRICT)
@@ -2263,6 +2298,16 @@ class UpdateRunParams(UpdateRunRequest, Options, total=False):
 @with_config(STRICT)
 class FollowUpRunParams(RunFollowupRequest, PostOptions, total=False):
     """Keywords of `runs.follow_up`."""
+
+
+@with_config(STRICT)
+class ForkRunParams(ForkRunRequest, PostOptions, total=False):
+    """Keywords of `runs.fork`."""
+
+
+@with_config(STRICT)
+class RewindRunParams(RewindRunRequest, PostOptions, total=False):
+    """Keywords of `runs.rewind`."""
 
 
 @with_config(STRICT)

@@ -44,10 +44,14 @@ __all__ = [
     "CallOutcome",
     "Capacity",
     "CatchUp",
+    "ChangeSums",
+    "Checkpoint",
+    "Checkpoints",
     "CloudEnvironment",
     "CloudEnvironmentConfig",
     "CodeForge",
     "Commit",
+    "ComparedRun",
     "ConnectedWorker",
     "ContentBlock",
     "Conversation",
@@ -108,6 +112,10 @@ __all__ = [
     "FilterSample",
     "FilterTestResult",
     "FollowupResponse",
+    "ForkGroup",
+    "ForkRunResponse",
+    "ForkedFrom",
+    "ForkedRun",
     "GitHubRepo",
     "GitRepo",
     "HandoffAttachment",
@@ -195,11 +203,13 @@ __all__ = [
     "PullRequestArtifactResponseData",
     "PullRequestStatus",
     "QueueWait",
+    "ReachedHost",
     "RepositoryChanges",
     "RequestUsage",
     "RequestUsageInferenceCostBreakdownUsd",
     "ResourceChange",
     "Revision",
+    "RewindRunResponse",
     "RunActionEvent",
     "RunActionResultEvent",
     "RunAgentResponse",
@@ -444,6 +454,174 @@ class InterruptResponse(Model):
 
     run_id: str | None = None
     """The run whose agent is interrupted, if the request named a conversation."""
+
+
+class Checkpoints(Model):
+    """The saved turns of a run."""
+
+    checkpoints: list[Checkpoint]
+    """Turns whose files are kept, in order."""
+
+
+class Checkpoint(Model):
+    """A turn whose files are kept."""
+
+    uid: str
+    """Unique id."""
+
+    turn: int
+    """The number of the turn by its message, from 1. 0: what the run was forked from."""
+
+    message_id: str
+    """The message that began the turn. It is the id of a step of the conversation."""
+
+    harness: str
+    """The agent program that worked in it."""
+
+    created_at: Timestamp
+    """When it was saved."""
+
+    files: int
+    """How many files, folders and links have changed since the workspace was prepared."""
+
+    bytes: int
+    """The size of these files, in bytes."""
+
+    superseded: bool | None = None
+    """True if the run went back to an earlier turn since. Nothing continues from it then."""
+
+
+class ForkRunResponse(Model):
+    """The new runs."""
+
+    fork_group: str
+    """What the runs have in common, for `GET /agent/fork-groups/{forkGroup}`."""
+
+    runs: list[ForkedRun]
+    """The runs, in order."""
+
+
+class ForkedRun(Model):
+    """A run that was created by a fork."""
+
+    run_id: str
+    """Unique id."""
+
+    state: RunState
+    """The state of the new run."""
+
+
+class RewindRunResponse(Model):
+    """A run that went back."""
+
+    run_id: str
+    """Unique id."""
+
+    turn: int
+    """The turn."""
+
+    state: RunState
+    """The state of the run now."""
+
+    followup_id: str | None = None
+    """The id of the message in the conversation, if `prompt` was given."""
+
+    reached: list[ReachedHost]
+    """Hosts that the run sent requests to in the executions that ended after the turn, without
+    models.
+    """
+
+
+class ReachedHost(Model):
+    """A host that a run sent requests to."""
+
+    host: str
+    """Its name or address."""
+
+    port: int
+    """Its port."""
+
+    requests: int
+    """How many requests or connections."""
+
+    bytes_out: int
+    """Bytes that the run has sent."""
+
+
+class ForkGroup(Model):
+    """The runs that one request has forked."""
+
+    fork_group: str
+    """Unique id."""
+
+    runs: list[ComparedRun]
+    """The runs, in order."""
+
+
+class ComparedRun(Model):
+    """What a run of a group has changed and consumed."""
+
+    run_id: str
+    """Unique id."""
+
+    title: str
+    """Its title."""
+
+    state: RunState
+    """Its state."""
+
+    harness: str
+    """Its agent program."""
+
+    model_id: str | None = None
+    """Its model."""
+
+    forked_from: ForkedFrom | None = None
+    """Where it began."""
+
+    created_at: Timestamp
+    """When it was created."""
+
+    finished_at: Timestamp | None = None
+    """When it ended."""
+
+    run_time: str | None = None
+    """How long workers had it, as an ISO 8601 duration."""
+
+    hollow: bool | None = None
+    """True if the agent ended its work without doing anything."""
+
+    request_usage: RequestUsage | None = None
+    """The run's usage so far. A cost without a known price is absent."""
+
+    changes: ChangeSums
+    """What it has changed in its repositories."""
+
+
+class ChangeSums(Model):
+    """Sums of what a run has changed in its repositories."""
+
+    repositories: int
+    """Repositories that were checked out."""
+
+    files: int
+    """Files that were changed."""
+
+    additions: int
+    """Lines added."""
+
+    deletions: int
+    """Lines removed."""
+
+
+class ForkedFrom(Model):
+    """The turn of another run."""
+
+    run_id: str
+    """The run."""
+
+    turn: int
+    """The turn."""
 
 
 class PrepareAttachmentsResponse(Model):
@@ -713,7 +891,17 @@ class RunItem(Model):
     agent_config_sources: (
         dict[
             str,
-            Literal["request", "parent", "automation", "agent", "factory", "server", "skill"] | str,
+            Literal[
+                "request",
+                "parent",
+                "automation",
+                "agent",
+                "factory",
+                "server",
+                "skill",
+                "forked_run",
+            ]
+            | str,
         ]
         | None
     ) = None
@@ -793,6 +981,12 @@ class RunItem(Model):
 
     continues: str | None = None
     """The run on the same subject that ended before this one."""
+
+    forked_from: ForkedFrom | None = None
+    """The turn of another run whose files and conversation this run began with."""
+
+    fork_group: str | None = None
+    """What runs of one fork have in common, for `GET /agent/fork-groups/{forkGroup}`."""
 
     waiting: RunWaiting | None = None
     """What the run waits for now, or what waits in a run that works. Computed for each response.
@@ -1450,6 +1644,10 @@ class TimelineEvent(Model):
             "run_requeued",
             "workspace_reused",
             "workspace_ready",
+            "workspace_restored",
+            "workspace_not_restored",
+            "checkpoint_skipped",
+            "rewound",
             "any_worker",
             "mcp_server_not_used",
             "mcp_server_failed",
@@ -1479,27 +1677,35 @@ class TimelineEvent(Model):
     or `cold` with the `reason`; which `commands` ran (`skipped`, `updated`, `all`), the
     `changed_inputs` that made them necessary, the `duration_ms`, and the layer that it became
     for later runs (`sealed_uid`) or why it did not (`not_kept`, `secret_in_layer` with a `file`
-    and the name of a `secret`). `image_not_used` has the `image`, `instance_shape` and `runner`
-    that the worker's sandbox does not support, with a `reason` for an image. `skill_note` has
-    the name of a `skill` and `notes` about what is odd in its SKILL.md, or why the skill is
-    left out. `unborn_branch` has the `repository` that was checked out without files, because
-    its `branch` has no commits, and `branches` that exist instead; set `ref` of the repository
-    to one of them. `changes_saved` sums up what the run has changed so far: the numbers of
-    `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be
-    computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name`
-    and `id` of the server. `mcp_server_failed` has the `name` of a server that did not start or
-    stopped working, and the `reason`. `sandbox_verified` is the check before the agent starts,
-    with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once
-    for each host that the policy refused, with `host`, `port` and `reason`. `budget_threshold`
-    comes once for each value of `notify_at` that a budget reaches in a period, on the run whose
-    call reached it, with `budget_uid`, `budget_name`, `notify_at`, `spent_usd` and `cap_usd`.
-    If a launcher executes the run in a Pod, `pod_created` has its `namespace`, `job` and
-    `image`, `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting,
-    each time it changes (`Starting` follows a reason that no longer holds), `pod_started` has
-    the `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason`
-    and `message` of the end of the Pod, if it was not the end of the run. `run_stalled` has the
-    values of `stalled` of the run, and `stall_ended` the `since`; an event that ends the work
-    of a stalled run has it as `stalled_since`.
+    and the name of a `secret`). `workspace_restored` says that a new workspace has the files of
+    a saved turn: its `checkpoint_uid` and `turn`, how many `files` and `bytes` they are, and
+    whether the setup commands had to run again below them (`prepared_again`).
+    `workspace_not_restored` has the `turn` whose saved files are damaged or gone, and the
+    `reason`; the run continues without them. `checkpoint_skipped` has the `reason` why the
+    files of a turn were not saved, with `bytes`, `limit` and the `largest` folders if they are
+    too many. `rewound` has the `turn` that the run went back to, the `message_id` of its
+    message, and who did it (`by`). `image_not_used` has the `image`, `instance_shape` and
+    `runner` that the worker's sandbox does not support, with a `reason` for an image.
+    `skill_note` has the name of a `skill` and `notes` about what is odd in its SKILL.md, or why
+    the skill is left out. `unborn_branch` has the `repository` that was checked out without
+    files, because its `branch` has no commits, and `branches` that exist instead; set `ref` of
+    the repository to one of them. `changes_saved` sums up what the run has changed so far: the
+    numbers of `repositories`, `files`, `additions` and `deletions`, and `errors` if something
+    could not be computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used`
+    has the `name` and `id` of the server. `mcp_server_failed` has the `name` of a server that
+    did not start or stopped working, and the `reason`. `sandbox_verified` is the check before
+    the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`.
+    `network_denied` comes once for each host that the policy refused, with `host`, `port` and
+    `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches
+    in a period, on the run whose call reached it, with `budget_uid`, `budget_name`,
+    `notify_at`, `spent_usd` and `cap_usd`. If a launcher executes the run in a Pod,
+    `pod_created` has its `namespace`, `job` and `image`, `pod_waiting` has the `reason` and
+    `message` of what keeps the Pod from starting, each time it changes (`Starting` follows a
+    reason that no longer holds), `pod_started` has the `worker_host` and `sandbox` of the
+    worker in the Pod, and `pod_lost` has the `reason` and `message` of the end of the Pod, if
+    it was not the end of the run. `run_stalled` has the values of `stalled` of the run, and
+    `stall_ended` the `since`; an event that ends the work of a stalled run has it as
+    `stalled_since`.
     """
 
 
@@ -1533,6 +1739,11 @@ class ConversationStep(Model):
 
     messages: list[ConversationMessage]
     """Messages, in order."""
+
+    superseded: bool | None = None
+    """True if the run went back to an earlier turn since, so that the agent does not know this
+    one.
+    """
 
     steps: list[ConversationStep]
     """Nested steps, such as those of a subagent."""

@@ -1,0 +1,175 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/request"
+	"github.com/penstock-dev/penstock/internal/control/store"
+)
+
+// RewindRequest takes a run back to the end of a turn.
+type RewindRequest struct {
+	Turn   *int64 `json:"turn"`
+	Prompt string `json:"prompt,omitempty"` // the next message; "": the run waits for one
+}
+
+// Rewound is the response to a RewindRequest.
+type Rewound struct {
+	RunID      string         `json:"run_id"`
+	Turn       int64          `json:"turn"`
+	State      penstock.State `json:"state"`
+	FollowupID string         `json:"followup_id,omitempty"`
+	// Reached lists the hosts that the run exchanged data with in the executions that ended after the
+	// turn. What it did there, such as a push, is not undone.
+	Reached []ReachedHost `json:"reached"`
+}
+
+// ReachedHost is a host that a run sent requests to.
+type ReachedHost struct {
+	Host     string `json:"host"`
+	Port     int    `json:"port"`
+	Requests int64  `json:"requests"`
+	BytesOut int64  `json:"bytes_out"`
+}
+
+// Rewind ends the current turn of a run and takes the run back to the end of an earlier one: the next turn has
+// the files and the conversation of that time. Later messages stay in the conversation, as superseded.
+// A turn whose files are not kept is a conflict.
+func (s *Runs) Rewind(ctx context.Context, p penstock.Principal, id string, req RewindRequest) (Rewound, error) {
+	seen, err := s.writableRun(ctx, p, id)
+	if err != nil {
+		return Rewound{}, err
+	}
+	if err := checkRewind(req); err != nil {
+		return Rewound{}, err
+	}
+	if err := s.checkSenderPrice(ctx, p, seen); err != nil {
+		return Rewound{}, err
+	}
+	next := store.Followup{ID: penstock.NewID(), Message: req.Prompt, Creator: p.Actor.UID}
+	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (Rewound, error) {
+		done := Rewound{RunID: id, Turn: *req.Turn, Reached: []ReachedHost{}}
+		if err := spoken(ctx, tx, seen); err != nil {
+			return done, err
+		}
+		floor, err := tx.Conversations().Enter(ctx, seen.ConversationID, speaks(p))
+		if err != nil {
+			return done, err
+		}
+		if floor.Talking != "" && floor.Talking != id {
+			return done, errConversationBusy(floor.Talking)
+		}
+		run, err := tx.Runs().Lock(ctx, id)
+		if err != nil {
+			return done, err
+		}
+		to, err := keptTurn(ctx, tx, id, req.Turn)
+		if err != nil {
+			return done, err
+		}
+		hosts, err := tx.Executions().TrafficSince(ctx, id, to.CreatedAt)
+		if err != nil {
+			return done, err
+		}
+		for _, h := range hosts {
+			done.Reached = append(done.Reached, ReachedHost{h.Host, h.Port, h.Requests, h.BytesOut})
+		}
+		if err := goBack(ctx, tx, p, run, to); err != nil {
+			return done, err
+		}
+		if req.Prompt != "" {
+			done.FollowupID = next.ID
+			next.CreatedAt = penstock.Now()
+			if err := tx.Followups().Add(ctx, floor, run, next); err != nil {
+				return done, err
+			}
+			if err := chargeSender(ctx, tx, p, run); err != nil {
+				return done, err
+			}
+		}
+		done.State, err = moveBack(ctx, tx, run, to, next, req.Prompt != "")
+		return done, err
+	})
+}
+
+func checkRewind(req RewindRequest) error {
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	if req.Turn == nil || *req.Turn < 0 {
+		bad("/turn", "is required, and must be 0 or more")
+	}
+	if req.Prompt != "" && strings.TrimSpace(req.Prompt) == "" {
+		bad("/prompt", "must not be blank")
+	}
+	request.Text(bad, "/prompt", req.Prompt, maxPrompt)
+	if errs != nil {
+		return penstock.InvalidFields(errs...)
+	}
+	return nil
+}
+
+// goBack ends the turn of a locked run, gives up the messages that wait, and supersedes everything
+// after a turn.
+func goBack(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.RunRow, to store.Checkpoint) error {
+	if run.State.Held() {
+		if err := endTurn(ctx, tx, run, map[string]any{"rewound_to": to.Turn}); err != nil {
+			return err
+		}
+	}
+	drafts, err := tx.Followups().GiveUp(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	now := penstock.Now()
+	mark := penstock.NewDraft(penstock.EventMessage, now, penstock.Rewound(to.MessageID, to.Turn, now))
+	mark.Key = ""
+	drafts = append(drafts, mark, penstock.Timeline(now, penstock.TimelineRewound, map[string]any{
+		"turn": to.Turn, "message_id": to.MessageID, "by": p.Actor.UID,
+	}))
+	if err := tx.Events().Append(ctx, run.ID, drafts...); err != nil {
+		return err
+	}
+	if err := tx.Conversations().DropSession(ctx, run.ConversationID); err != nil {
+		return err
+	}
+	return tx.Files().Supersede(ctx, run.ID, to.Turn)
+}
+
+// moveBack moves a run that went back to a turn to its next state: it gets its next message, or waits for one.
+func moveBack(
+	ctx context.Context, tx *store.Tx, run store.RunRow, to store.Checkpoint, next store.Followup, prompted bool,
+) (penstock.State, error) {
+	move := store.Move{Run: run, To: run.State}
+	switch {
+	case prompted:
+		move.TimelineEvent, move.Payload = penstock.TimelineFollowup, map[string]any{"followup_id": next.ID, "by": next.Creator}
+		if run.State != penstock.StateQueued && !unfunded(run) {
+			move.To = penstock.StateQueued
+		}
+	case run.State.Held() || run.State == penstock.StateQueued:
+		move.To, move.TimelineEvent = penstock.StateBlocked, penstock.TimelineBlocked
+		move.Message = &penstock.StatusMessage{Message: fmt.Sprintf("The run went back to turn %d.", to.Turn)}
+		move.Payload = map[string]any{"message": move.Message.Message}
+	}
+	if move.To != run.State {
+		return move.To, tx.Runs().Move(ctx, move)
+	}
+	if move.TimelineEvent != "" {
+		draft := penstock.Timeline(penstock.Now(), move.TimelineEvent, move.Payload)
+		if err := tx.Events().Append(ctx, run.ID, draft); err != nil {
+			return "", err
+		}
+	}
+	return run.State, tx.Runs().Touch(ctx, run.ID)
+}
+
+// unfunded reports whether a run waits for room in a budget.
+func unfunded(run store.RunRow) bool {
+	return run.State == penstock.StateBlocked && run.BlockedBudget != ""
+}

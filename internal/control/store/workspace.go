@@ -149,7 +149,9 @@ func (f FilesTx) outOfDate(ctx context.Context, next Checkpoint) (uids []string,
 	list, err := collect(f.tx.s, rows, err, "checkpoints", func(v *Checkpoint) []any { return []any{&v.UID, &v.Turn} })
 	left := keptTurns - 1
 	for _, c := range list {
-		if left--; c.Turn == next.Turn || left < 0 && c.Turn%keptEachTurns != 0 {
+		if c.Turn == next.Turn {
+			uids = append(uids, c.UID)
+		} else if left--; left < 0 && c.Turn%keptEachTurns != 0 {
 			uids = append(uids, c.UID)
 		}
 	}
@@ -206,14 +208,19 @@ const unneeded = ` AND NOT EXISTS (
 // ClearPacks removes up to limit packs that no checkpoint needs, from before a time. Two
 // transactions that remove the last two checkpoints with a pack may each leave it to the other.
 func (f Files) ClearPacks(ctx context.Context, before penstock.Time, limit int) (blobs []string, err error) {
-	return f.s.strings(ctx, `DELETE FROM packs
-		WHERE uid IN (
-			SELECT uid
-			FROM packs
-			WHERE created_at < $1`+unneeded+`
-			LIMIT $2
-		)
-		RETURNING blob`, int64(before), limit)
+	err = f.s.Write(ctx, func(tx *Tx) error {
+		rows, err := tx.query(ctx, `DELETE FROM packs
+			WHERE uid IN (
+				SELECT uid
+				FROM packs
+				WHERE created_at < $1`+unneeded+`
+				LIMIT $2
+			)
+			RETURNING blob`, int64(before), limit)
+		blobs, err = collect(tx.s, rows, err, "packs", func(v *string) []any { return []any{v} })
+		return err
+	})
+	return blobs, err
 }
 
 func (f FilesTx) needs(ctx context.Context, uid string) (uids []string, err error) {

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/execution/worker"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/wall/sandbox"
@@ -42,12 +44,7 @@ func TestAFollowupFindsItsFilesOnAnyWorker(t *testing.T) {
 		commit(t, app, "main.txt", "v2\n", "new.txt", "new\n")
 		w.start(in(box))
 		w.followUp(id, "demo: run "+look)
-		testkit.Eventually(t, timeout, func() error {
-			if run := w.get(id); run.ExecutionID != 3 || run.State != penstock.StateSucceeded {
-				return fmt.Errorf("execution %d is %s: %+v", run.ExecutionID, run.State, run.StatusMessage)
-			}
-			return nil
-		})
+		w.becomesExecution(id, 3)
 		found := w.outputs(id, "run_command")
 		here, there := printedOf(found[len(found)-2]), printedOf(found[len(found)-1])
 		if here != there || !strings.Contains(here, "mine") || !strings.Contains(here, "stash@") {
@@ -123,12 +120,7 @@ func TestAWorkspaceThatWasContinuedElsewhereIsNotReused(t *testing.T) {
 			w.followUp(id, "demo: run cat notes.txt; echo more >> notes.txt")
 		}
 		_, stop := w.start(on)
-		testkit.Eventually(t, timeout, func() error {
-			if run := w.get(id); run.ExecutionID != i+1 || run.State != penstock.StateSucceeded {
-				return fmt.Errorf("execution %d is %s: %+v", run.ExecutionID, run.State, run.StatusMessage)
-			}
-			return nil
-		})
+		w.becomesExecution(id, i+1)
 		stop()
 	}
 	outputs := w.outputs(id, "run_command")
@@ -152,12 +144,7 @@ func TestAWorkspaceThatIsTooLargeIsNotSaved(t *testing.T) {
 	stop()
 	w.start(small)
 	w.followUp(id, "demo: run cat notes.txt; ls")
-	testkit.Eventually(t, timeout, func() error {
-		if run := w.get(id); run.ExecutionID != 3 || run.State != penstock.StateSucceeded {
-			return fmt.Errorf("execution %d is %s: %+v", run.ExecutionID, run.State, run.StatusMessage)
-		}
-		return nil
-	})
+	w.becomesExecution(id, 3)
 	outputs := w.outputs(id, "run_command")
 	if last := outputs[len(outputs)-1]; !strings.Contains(last, "one") || strings.Contains(last, "big") {
 		t.Errorf("the agent found %q", last)
@@ -178,16 +165,164 @@ func TestFilesThatAreGoneDoNotEndARun(t *testing.T) {
 	testkit.Exec(t, w.url, "UPDATE packs SET blob = blob || 'x'")
 	w.start(nil)
 	w.followUp(id, "demo: run ls")
-	testkit.Eventually(t, timeout, func() error {
-		if run := w.get(id); run.ExecutionID != 2 || run.State != penstock.StateSucceeded {
-			return fmt.Errorf("execution %d is %s: %+v", run.ExecutionID, run.State, run.StatusMessage)
-		}
-		return nil
-	})
+	w.becomesExecution(id, 2)
 	if lost := w.payloads(id, "workspace_not_restored"); len(lost) != 1 {
 		t.Errorf("workspace_not_restored: %v", lost)
 	}
 	if started := w.payloads(id, "agent_started"); started[1]["session"] != "loaded" {
 		t.Errorf("agent_started: %v", started)
 	}
+}
+
+// forked forks a run, and returns the new ones.
+func (w *world) forked(id string, req run.ForkRequest) []string {
+	w.t.Helper()
+	forked, err := w.Runs.Fork(w.t.Context(), w.admin, id, req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var ids []string
+	for _, r := range forked.Runs {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// TestAForkBeginsWithTheFilesAndTheSessionOfItsTurn forks the first of two turns, on another worker.
+func TestAForkBeginsWithTheFilesAndTheSessionOfItsTurn(t *testing.T) {
+	eachKind(t, func(w *world, box sandbox.Sandbox) {
+		t := w.t
+		app := repository(t, map[string]string{"main.txt": "v1\n"})
+		config := w.environment(penstock.EnvironmentConfig{
+			Repos: []penstock.GitRepo{{URL: app}}, SetupCommands: []string{"echo set up > set-up"},
+		})
+		_, stop := w.start(in(box))
+		id := w.create(penstock.RunRequest{
+			Config: config, Attachments: []penstock.Attachment{{FileName: "data.txt", MimeType: "text/plain", Data: []byte("data")}},
+		}, "demo: say the word is mellon", "demo: run echo one >> app/main.txt; echo one > notes.txt")
+		w.becomes(id, penstock.StateSucceeded)
+		w.followUp(id, "demo: run echo two >> app/main.txt; rm notes.txt")
+		w.becomes(id, penstock.StateSucceeded)
+		stop()
+		commit(t, app, "main.txt", "v2\n")
+		w.start(in(box))
+		for _, fork := range w.forked(id, run.ForkRequest{
+			Turn: new(int64(1)), Count: 2, Prompt: "demo: run cat app/main.txt notes.txt set-up attachments/* data.txt; ls",
+		}) {
+			r := w.becomes(fork, penstock.StateSucceeded)
+			if r.ForkedFrom == nil || *r.ForkedFrom != (penstock.ForkedFrom{RunID: id, Turn: 1}) || r.ForkGroup == "" {
+				t.Errorf("forked from %v in the group %q", r.ForkedFrom, r.ForkGroup)
+			}
+			if found := w.printed(fork); !strings.Contains(found, `v1\none\none\nset up\n`) || !strings.Contains(found, "data") {
+				t.Errorf("the fork found %s", found)
+			}
+			if started := w.payloads(fork, "agent_started"); len(started) != 1 || started[0]["session"] != "loaded" {
+				t.Errorf("agent_started: %v", started)
+			}
+		}
+		w.followUp(id, "demo: run cat app/main.txt")
+		w.becomesExecution(id, 3)
+		outputs := w.outputs(id, "run_command")
+		if last := outputs[len(outputs)-1]; !strings.Contains(last, `v1\none\ntwo`) {
+			t.Errorf("the forks have changed the run: %s", last)
+		}
+	})
+}
+
+// TestAForkWithAnotherHarnessGetsTheConversation gives the turn of one agent to another one.
+func TestAForkWithAnotherHarnessGetsTheConversation(t *testing.T) {
+	w := newWorld(t)
+	w.start(nil)
+	id := w.create(penstock.RunRequest{}, "demo: say the word is mellon")
+	w.becomes(id, penstock.StateSucceeded)
+	w.followUp(id, "demo: say not this")
+	w.becomes(id, penstock.StateSucceeded)
+	fork := w.forked(id, run.ForkRequest{
+		Turn: new(int64(1)), Prompt: "cat > prompt.txt; cat prompt.txt",
+		Config: &penstock.Config{Harness: &penstock.Harness{Type: "command"}},
+	})[0]
+	w.becomes(fork, penstock.StateSucceeded)
+	said := strings.Join(w.texts(fork, "assistant"), "\n")
+	if strings.Contains(said, "not this") {
+		t.Errorf("the agent got a later turn: %s", said)
+	}
+}
+
+// TestARunGoesBackToATurn goes back while the agent works and after the end, with a message and without.
+func TestARunGoesBackToATurn(t *testing.T) {
+	eachKind(t, func(w *world, box sandbox.Sandbox) {
+		t := w.t
+		w.start(in(box))
+		mark := marker()
+		id := w.create(penstock.RunRequest{}, "demo: say first", "demo: write notes.txt one")
+		w.becomes(id, penstock.StateSucceeded)
+		w.followUp(id, "demo: write notes.txt two")
+		w.becomes(id, penstock.StateSucceeded)
+		w.followUp(id, "demo: run echo three > notes.txt; sleep 600; : "+mark)
+		testkit.Eventually(t, timeout, func() error {
+			if len(processes(mark)) == 0 {
+				return errAway
+			}
+			return nil
+		})
+		w.followUp(id, "demo: say never delivered")
+		back := w.goBack(id, 1, "demo: run cat notes.txt")
+		if back.State != penstock.StateQueued {
+			t.Errorf("the run is %s", back.State)
+		}
+		w.becomes(id, penstock.StateSucceeded)
+		outputs := w.outputs(id, "run_command")
+		if last := outputs[len(outputs)-1]; !strings.Contains(last, `"one"`) {
+			t.Errorf("the agent found %s", last)
+		}
+		if len(processes(mark)) > 0 {
+			t.Errorf("left: %q", processes(mark))
+		}
+		c, err := w.RunConversation(t.Context(), w.admin, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var superseded []bool
+		for _, step := range c.Steps {
+			superseded = append(superseded, step.Superseded)
+		}
+		if want := []bool{false, true, true, true, false}; !slices.Equal(superseded, want) {
+			t.Errorf("superseded: %v, want %v", superseded, want)
+		}
+		if back := w.goBack(id, 1, ""); back.State != penstock.StateSucceeded {
+			t.Errorf("the run is %s", back.State)
+		}
+		w.followUp(id, "demo: run cat notes.txt; echo five > notes.txt")
+		w.becomesExecution(id, 5)
+		w.followUp(id, "demo: run cat notes.txt")
+		w.becomesExecution(id, 6)
+		outputs = w.outputs(id, "run_command")
+		if last := outputs[len(outputs)-2:]; !strings.Contains(last[0], `"one"`) || !strings.Contains(last[1], "five") {
+			t.Errorf("the agent found %q", last)
+		}
+		if _, err := w.Runs.Rewind(t.Context(), w.admin, id, run.RewindRequest{Turn: new(int64(2))}); penstock.CodeOf(
+			err) != penstock.CodeConflict {
+			t.Errorf("going back to a superseded turn: %v", err)
+		}
+	})
+}
+
+func (w *world) goBack(id string, turn int64, prompt string) run.Rewound {
+	w.t.Helper()
+	back, err := w.Runs.Rewind(w.t.Context(), w.admin, id, run.RewindRequest{Turn: &turn, Prompt: prompt})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return back
+}
+
+// becomesExecution waits for the success of an execution.
+func (w *world) becomesExecution(id string, n int) {
+	w.t.Helper()
+	testkit.Eventually(w.t, timeout, func() error {
+		if run := w.get(id); run.ExecutionID != n || run.State != penstock.StateSucceeded {
+			return fmt.Errorf("execution %d is %s: %+v", run.ExecutionID, run.State, run.StatusMessage)
+		}
+		return nil
+	})
 }

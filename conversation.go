@@ -159,7 +159,7 @@ func Rewound(messageID string, turn int64, at Time) Message {
 		panic("penstock: an id cannot be marshaled: " + err.Error())
 	}
 	return Message{
-		Role: RoleAssistant, Timestamp: at, Content: []Block{{Type: BlockEvent, Name: blockRewound, Data: data}},
+		ID: NewID(), Role: RoleAssistant, Timestamp: at, Content: []Block{{Type: BlockEvent, Name: blockRewound, Data: data}},
 	}
 }
 

@@ -19,18 +19,22 @@ import (
 type runCmds struct {
 	connection
 
-	Create    runCreateCmd    `cmd:"" help:"Create a run."`
-	List      runListCmd      `cmd:"" help:"List runs, most recently changed first."`
-	Get       getCmd          `cmd:"" help:"Show a run."`
-	Watch     runWatchCmd     `cmd:"" help:"Follow the events of a run until it ends."`
-	Logs      runLogsCmd      `cmd:"" help:"Print the conversation of a run so far."`
-	Diff      runDiffCmd      `cmd:"" help:"Show what a run has changed in its repositories, as a patch."`
-	Network   runNetworkCmd   `cmd:"" help:"Show what a run may reach and what it reached."`
-	Budget    runBudgetCmd    `cmd:"" help:"Show or change the budget of a run."`
-	FollowUp  runFollowUpCmd  `cmd:"" name:"follow-up" help:"Send a follow-up to a run: steer it, answer its question, or restart it."`
-	Interrupt runInterruptCmd `cmd:"" help:"Interrupt the current turn of a run without ending the run."`
-	Cancel    runCancelCmd    `cmd:"" help:"Cancel runs."`
-	Wait      runWaitCmd      `cmd:"" help:"Wait until a run ends; the exit code reports its result."`
+	Create      runCreateCmd      `cmd:"" help:"Create a run."`
+	List        runListCmd        `cmd:"" help:"List runs, most recently changed first."`
+	Get         getCmd            `cmd:"" help:"Show a run."`
+	Watch       runWatchCmd       `cmd:"" help:"Follow the events of a run until it ends."`
+	Logs        runLogsCmd        `cmd:"" help:"Print the conversation of a run so far."`
+	Diff        runDiffCmd        `cmd:"" help:"Show what a run has changed in its repositories, as a patch."`
+	Network     runNetworkCmd     `cmd:"" help:"Show what a run may reach and what it reached."`
+	Budget      runBudgetCmd      `cmd:"" help:"Show or change the budget of a run."`
+	FollowUp    runFollowUpCmd    `cmd:"" name:"follow-up" help:"Send a follow-up to a run: steer it, answer its question, or restart it."`
+	Interrupt   runInterruptCmd   `cmd:"" help:"Interrupt the current turn of a run without ending the run."`
+	Cancel      runCancelCmd      `cmd:"" help:"Cancel runs."`
+	Checkpoints runCheckpointsCmd `cmd:"" help:"List the turns of a run whose files are kept."`
+	Fork        runForkCmd        `cmd:"" help:"Begin other runs with the files and the conversation of a turn."`
+	Rewind      runRewindCmd      `cmd:"" help:"Take a run back to the end of a turn."`
+	Compare     runCompareCmd     `cmd:"" help:"Compare the runs of a fork."`
+	Wait        runWaitCmd        `cmd:"" help:"Wait until a run ends; the exit code reports its result."`
 }
 
 var runNoun = &noun[penstock.Run]{

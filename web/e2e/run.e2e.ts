@@ -351,3 +351,38 @@ test('a run that does not exist is reported with a way back and the request’s 
   await world.page.goto(`${world.server.url}/nothing/here`);
   await world.page.getByRole('heading', { name: 'Page not found' }).waitFor();
 });
+
+test('a turn is forked, the forks are compared, and the run goes back to it', async ({ world }) => {
+  const { page, server } = world;
+  const { run_id } = await server.api.runs.create({ prompt: 'demo: run echo one > notes.txt' });
+  await expect.poll(async () => (await server.api.runs.get(run_id)).state).toBe('SUCCEEDED');
+  await world.signIn(`/runs/${run_id}`);
+  const transcript = page.getByRole('region', { name: 'Transcript' });
+  await page.getByLabel('Follow-up').fill('demo: run echo two > notes.txt');
+  await page.getByLabel('Follow-up').press('Control+Enter');
+  await expect.poll(async () => transcript.getByRole('button', { name: 'Fork from here' }).count()).toBe(2);
+  await world.look('run-turns');
+
+  await transcript.getByRole('button', { name: 'Fork from here' }).first().click();
+  const fork = page.getByRole('dialog', { name: 'Fork turn 1' });
+  await fork.getByLabel('Prompt').fill('demo: run cat notes.txt');
+  await fork.getByLabel('Runs').fill('2');
+  await world.look('run-fork');
+  await fork.getByRole('button', { name: 'Fork' }).click();
+  const forks = page.getByRole('table', { name: 'Forks' });
+  await expect.poll(async () => forks.getByText('Succeeded').count()).toBe(2);
+  await world.look('forks');
+  await forks.getByRole('link').first().click();
+  await page.getByRole('complementary', { name: 'About the run' }).getByText('Forked from').waitFor();
+  await transcript.getByText(/one/).first().waitFor();
+
+  await page.goto(`/runs/${run_id}`);
+  await transcript.getByRole('button', { name: 'Back to here' }).first().click();
+  const back = page.getByRole('dialog', { name: 'Back to turn 1' });
+  await back.getByLabel('Next message').fill('demo: run cat notes.txt; echo three');
+  await back.getByRole('button', { name: 'Go back' }).click();
+  await transcript.getByText('Back to turn 1').waitFor();
+  await transcript.getByText('Superseded').waitFor();
+  await transcript.getByText(/one\s+three/).waitFor();
+  await world.look('run-back');
+});

@@ -18,6 +18,14 @@ export const runsQuery = (query: ListRunsQuery) =>
 
 export const runQuery = (id: string) => queryOptions({ queryKey: ['run', id], queryFn: ({ signal }) => client.runs.get(id, { signal }) });
 
+/** The turns of a run whose files are kept. */
+export const checkpointsQuery = (id: string) =>
+  queryOptions({ queryKey: ['run', id, 'checkpoints'], queryFn: ({ signal }) => client.runs.checkpoints(id, { signal }) });
+
+/** The runs that one request has forked, side by side. */
+export const forkGroupQuery = (id: string) =>
+  queryOptions({ queryKey: ['runs', 'forks', id], queryFn: ({ signal }) => client.runs.compare(id, { signal }) });
+
 /** What a run has changed in its repositories, as of the end of its latest turn. */
 export const runChangesQuery = (id: string) =>
   queryOptions({ queryKey: ['run', id, 'changes'], queryFn: ({ signal }) => client.runs.changes(id, { signal }) });

@@ -207,6 +207,12 @@ const subjectRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/subjects/SubjectPage.tsx'), 'SubjectPage'),
 });
 
+const forkRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/forks/$forkGroup',
+  component: lazyRouteComponent(() => import('./pages/run/ForkPage.tsx'), 'ForkPage'),
+});
+
 const newAutomationRoute = createRoute({
   getParentRoute: () => appRoute,
   path: '/factory/$uid/automations/new',
@@ -230,6 +236,7 @@ const routeTree = rootRoute.addChildren([
     homeRoute,
     runsRoute,
     runRoute,
+    forkRoute,
     factoriesRoute,
     factoryRoute,
     filesRoute,

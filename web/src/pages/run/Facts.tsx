@@ -54,6 +54,7 @@ export function Facts({ run, log }: { run: RunItem; log: Transcript }) {
         <Fact name="Agent">{agentOf(run)}</Fact>
         <Fact name="Subject">{subjectOf(run)}</Fact>
         <Fact name="Continues">{run.continues && <ParentOf id={run.continues} />}</Fact>
+        <Fact name="Forked from">{run.forked_from && <ForkedFrom run={run} from={run.forked_from} />}</Fact>
         <Fact name="Schedule">{run.schedule?.schedule_name}</Fact>
         <Fact name="Automation">{automationOf(run)}</Fact>
         <Fact name="Factory">{run.factory_uid ? <FactoryOf uid={run.factory_uid} /> : undefined}</Fact>
@@ -117,6 +118,22 @@ function FactoryOf({ uid }: { uid: string }) {
     </Anchor>
   ) : (
     <ListOf filter={{ factory_uid: uid }}>{uid}</ListOf>
+  );
+}
+
+function ForkedFrom({ run, from }: { run: RunItem; from: NonNullable<RunItem['forked_from']> }) {
+  return (
+    <>
+      Turn {from.turn} of <ParentOf id={from.run_id} />
+      {run.fork_group && (
+        <>
+          {' · '}
+          <Anchor component={Link} to="/forks/$forkGroup" params={{ forkGroup: run.fork_group } as never} inherit>
+            Compare
+          </Anchor>
+        </>
+      )}
+    </>
   );
 }
 

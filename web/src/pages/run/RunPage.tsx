@@ -22,6 +22,7 @@ import { EditAndRun, RunAgain } from './RunAgain.tsx';
 import classes from './RunPage.module.css';
 import { isActive, isOver } from './state.ts';
 import { TranscriptView } from './TranscriptView.tsx';
+import { useTurns } from './Turn.tsx';
 import type { Transcript } from './transcript.ts';
 import { useRunLog } from './useRunLog.ts';
 import { useSending } from './useSending.ts';
@@ -148,6 +149,7 @@ function Conversation({ run, state, log, mayWrite }: ConversationProps) {
   const [message, setMessage] = useState(''); // survives a change of the tab
   const { send, items } = useSending(run, log);
   const write = { message, setMessage, send };
+  const { turnActions, dialog } = useTurns(run.run_id, mayWrite);
   const blocked = state === 'BLOCKED';
   const shortage = blocked ? (run.status_message?.budget ?? log.statusMessage?.budget) : undefined;
   return (
@@ -168,7 +170,9 @@ function Conversation({ run, state, log, mayWrite }: ConversationProps) {
             items={items}
             working={isActive(state)}
             sendAgain={mayWrite ? send : undefined}
+            {...(turnActions ? { turnActions } : {})}
           />
+          {dialog}
           {mayWrite && (!blocked || shortage) && <FollowUp run={{ state }} {...write} />}
         </Parts>
         <Facts run={run} log={log} />

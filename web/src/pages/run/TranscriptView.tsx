@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { memo, useEffect, useMemo, useRef, useState } from 'react';
+import { memo, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { formatAbsolute, formatClock } from '../../format.ts';
 import { Failure } from '../../ui/Failure.tsx';
 import { Markdown } from '../../ui/Markdown.tsx';
@@ -23,10 +23,12 @@ export interface TranscriptViewProps {
   working: boolean;
   /** Sends an undelivered follow-up again; undefined if the reader may not. */
   sendAgain: ((text: string) => Promise<void>) | undefined;
+  /** What a reader can do with a turn whose files are kept, by its message; undefined if the reader may not. */
+  turnActions?: (messageId: string) => ReactNode;
 }
 
 /** The transcript. Only visible lines are in the page. A reader at the end stays at the end when more lines come. */
-export function TranscriptView({ runId, title, items: all, working, sendAgain }: TranscriptViewProps) {
+export function TranscriptView({ runId, title, items: all, working, sendAgain, turnActions }: TranscriptViewProps) {
   const [query, setQuery] = useState('');
   const [errors, setErrors] = useState(false);
   const items = useMemo(() => rowsOf(all, query, errors), [all, query, errors]);
@@ -88,6 +90,7 @@ export function TranscriptView({ runId, title, items: all, working, sendAgain }:
                   data-index={row.index}
                   ref={virtual.measureElement}
                   className={classes.row}
+                  data-superseded={item.kind !== 'group' && item.superseded ? true : undefined}
                   style={{ transform: `translateY(${row.start}px)` }}
                 >
                   <Line
@@ -96,6 +99,7 @@ export function TranscriptView({ runId, title, items: all, working, sendAgain }:
                     opened={opened.get(item.key)}
                     open={(to) => setOpened((before) => new Map(before).set(item.key, to))}
                     sendAgain={sendAgain}
+                    turnActions={turnActions}
                   />
                 </li>
               )
@@ -124,13 +128,16 @@ interface LineProps {
   opened: boolean | undefined;
   open: (to: boolean) => void;
   sendAgain: TranscriptViewProps['sendAgain'];
+  turnActions: TranscriptViewProps['turnActions'];
 }
 
 const Line = memo(
-  ({ item, first, opened, open, sendAgain }: LineProps) => {
+  ({ item, first, opened, open, sendAgain, turnActions }: LineProps) => {
     switch (item.kind) {
       case 'message':
-        return <MessageView item={item} first={first} sendAgain={sendAgain} />;
+        return <MessageView {...{ item, first, sendAgain, turnActions }} />;
+      case 'mark':
+        return <div className={classes.state}>{item.text}</div>;
       case 'thought':
         return (
           <details className={classes.thought} open={opened ?? false} onToggle={(event) => open(event.currentTarget.open)}>
@@ -152,7 +159,11 @@ const Line = memo(
     }
   },
   (before, after) =>
-    before.item === after.item && before.first === after.first && before.opened === after.opened && before.sendAgain === after.sendAgain,
+    before.item === after.item &&
+    before.first === after.first &&
+    before.opened === after.opened &&
+    before.sendAgain === after.sendAgain &&
+    before.turnActions === after.turnActions,
 );
 
 /** What became of a follow-up. */
@@ -167,7 +178,12 @@ const deliveries: Record<MessageItem['delivery'] & string, string> = {
 /** Longer texts are cut until the reader asks for the rest. */
 const longest = 20_000;
 
-function MessageView({ item, first, sendAgain }: Pick<LineProps, 'first' | 'sendAgain'> & { item: MessageItem }) {
+function MessageView({
+  item,
+  first,
+  sendAgain,
+  turnActions,
+}: Pick<LineProps, 'first' | 'sendAgain' | 'turnActions'> & { item: MessageItem & { superseded?: boolean } }) {
   const [whole, setWhole] = useState(false);
   const cut = item.text.length > longest && !whole;
   const text = cut ? item.text.slice(0, longest) : item.text;
@@ -182,11 +198,13 @@ function MessageView({ item, first, sendAgain }: Pick<LineProps, 'first' | 'send
             {deliveries[item.delivery]}
           </span>
         )}
+        {item.superseded && <span className={classes.delivery}>Superseded</span>}
         {item.at && (
           <time dateTime={item.at} title={formatAbsolute(item.at)}>
             {formatClock(item.at)}
           </time>
         )}
+        {mine && !item.superseded && turnActions?.(item.key.slice(2))}
       </header>
       {mine ? <div className="plain">{text}</div> : <Markdown>{text}</Markdown>}
       {cut && (

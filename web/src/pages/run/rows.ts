@@ -90,6 +90,8 @@ function sectionOf(item: Item, first: boolean): string {
       const parts = [textOf(item.input), item.output && textOf(item.output)].filter(Boolean);
       return `**${verbOf(item)} ${subjectOf(item)}**${isFailed(item) ? ' (failed)' : ''}\n\n${parts.map(fenced).join('\n\n')}`;
     }
+    case 'mark':
+      return `**${item.text}**`;
     default:
       return `**${item.state}** ${item.message?.message ?? ''}`.trim();
   }

@@ -28,6 +28,28 @@ describe('messages', () => {
     ]);
   });
 
+  test('after a turn to which the run went back are superseded', () => {
+    const user = (id: number, message_id: string): RunEvent => ({
+      id,
+      event: 'message',
+      data: { message_id, role: 'user', content: [{ type: 'text', text: message_id }] },
+    });
+    const back: RunEvent = {
+      id: 5,
+      event: 'message',
+      data: { message_id: 'b', role: 'assistant', content: [{ type: 'event', name: 'rewound', data: { message_id: 'u1', turn: 1 } }] },
+    };
+    const { items } = fold([user(1, 'u1'), message(2, 'a1', 'x'), user(3, 'u2'), message(4, 'a2', 'y')], [back, user(6, 'u3')]);
+    expect(items.map((item) => [item.kind, item.superseded ?? false])).toEqual([
+      ['message', false],
+      ['message', false],
+      ['message', true],
+      ['message', true],
+      ['mark', false],
+      ['message', false],
+    ]);
+  });
+
   test('what comes again is passed over', () => {
     const events = [message(1, 'm1', 'a'), delta(2, 'm2', 'b')];
     expect(fold(events, events)).toEqual(fold(events));

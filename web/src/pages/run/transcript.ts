@@ -2,7 +2,10 @@ import type { ArtifactItem, ContentBlock, Plan, RequestUsage, RunEvent, RunStatu
 import { textOf } from '../../json.ts';
 
 /** A line of the transcript. A changed item is a new object, so that unchanged items do not render again. */
-export type Item = MessageItem | ThoughtItem | ActionItem | StateItem;
+export type Item = (MessageItem | ThoughtItem | ActionItem | StateItem | MarkItem) & {
+  /** The run went back to an earlier turn since. */
+  superseded?: boolean;
+};
 
 export interface MessageItem {
   kind: 'message';
@@ -38,6 +41,13 @@ export interface StateItem {
   state: string;
   execution: number | undefined;
   message: RunStatusMessage | undefined;
+}
+
+/** Where the run went back to an earlier turn. */
+export interface MarkItem {
+  kind: 'mark';
+  key: string;
+  text: string;
 }
 
 /** The state of a run, folded from its log: everything that its page shows live. */
@@ -108,6 +118,7 @@ export class Folder {
         break;
       }
       case 'message':
+        this.#supersede(next, event.data.content);
         for (const item of itemsOf(event.data.message_id, event.data.role, event.data.content, event.data.timestamp)) {
           this.#put(
             next,
@@ -137,6 +148,19 @@ export class Folder {
         this.#followUp(next, event.data);
         break;
       default: // unknown to this page
+    }
+  }
+
+  /** Marks everything after the turn to which the run went back, if the message says so. */
+  #supersede(next: Mutable, content: readonly ContentBlock[]): void {
+    const block = content.find((one) => one.type === 'event' && one.name === 'rewound');
+    if (block?.type !== 'event') {
+      return;
+    }
+    const turn = this.#places.get(`m:${String(block.data.message_id)}`) ?? -1;
+    const after = next.items.findIndex((item, i) => i > turn && item.kind === 'message' && item.role === 'user');
+    for (let i = after; i >= 0 && i < next.items.length; i++) {
+      next.items[i] = { ...(next.items[i] as Item), superseded: true };
     }
   }
 
@@ -226,6 +250,10 @@ function itemsOf(id: string, role: string, content: readonly ContentBlock[], at:
         });
         break;
       case 'event':
+        if (block.name === 'rewound') {
+          items.push({ kind: 'mark', key: `r:${id}`, text: `Back to turn ${String(block.data.turn)}` });
+          break;
+        }
         if (block.name === 'followup_undelivered') {
           undelivered = true;
           break;

@@ -164,7 +164,7 @@ func Rewound(messageID string, turn int64, at Time) Message {
 }
 
 // supersede marks the steps after the one to which the run went back, if m is the message of [Rewound].
-// An id that no step has is that of the run from which this one was forked.
+// An id that no step has is of the run from which this one was forked.
 func (c *Conversation) supersede(m Message) {
 	if len(m.Content) != 1 || m.Content[0].Name != blockRewound {
 		return

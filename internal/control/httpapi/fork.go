@@ -9,7 +9,7 @@ import (
 
 // forks holds the handlers of saved turns.
 type forks struct {
-	rules *run.Runs
+	rules *run.Turns
 }
 
 func (h forks) checkpoints(c *call) error {

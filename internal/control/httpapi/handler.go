@@ -55,7 +55,7 @@ func (a *API) handlers(o Options, m *metrics) *handlers {
 	return &handlers{
 		runs:        runs{svc.Runs},
 		followups:   followups{svc.Runs},
-		forks:       forks{svc.Runs},
+		forks:       forks{svc.Turns},
 		attachments: attachments{svc.Files},
 		changes:     changes{svc.Files},
 		streams: streams{

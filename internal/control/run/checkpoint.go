@@ -142,12 +142,12 @@ func (s *Files) ClearPacks(ctx context.Context) error {
 }
 
 // Checkpoints lists the turns of a run whose workspace is kept.
-func (s *Runs) Checkpoints(ctx context.Context, p penstock.Principal, id string) ([]penstock.Checkpoint, error) {
-	run, err := s.readableRun(ctx, p, id)
+func (s *Turns) Checkpoints(ctx context.Context, p penstock.Principal, id string) ([]penstock.Checkpoint, error) {
+	run, err := s.runs.readableRun(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}
-	saved, err := s.store.Files.Checkpoints(ctx, run.ID)
+	saved, err := s.runs.store.Files.Checkpoints(ctx, run.ID)
 	list := make([]penstock.Checkpoint, len(saved))
 	for i, c := range saved {
 		list[i] = c.Checkpoint

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
-// keepTurn saves a turn, as a worker does, and returns its id. packs are those of earlier turns.
+// keepTurn saves a turn, as a worker does, and returns its id. packs are from earlier turns.
 func (w *world) keepTurn(l penstock.Lease, promptID, content string, packs ...string) (string, error) {
 	id := penstock.NewID()
 	_, err := w.Executions.Control().Save(w.T.Context(), l, penstock.Upload{
@@ -54,7 +54,7 @@ func (w *world) files(a penstock.Assignment) (list []string) {
 
 func (w *world) turns(id string) (turns []int64) {
 	w.T.Helper()
-	list, err := w.Runs.Checkpoints(w.T.Context(), w.Admin, id)
+	list, err := w.Turns.Checkpoints(w.T.Context(), w.Admin, id)
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestOldTurnsAreNotKept(t *testing.T) {
 		if got := w.turns(r.ID); !slices.Equal(got, want) {
 			w.T.Errorf("turns %v are kept, want %v", got, want)
 		}
-		// Turn 14 needs the pack of turn 13, and turn 10 that of turn 9.
+		// Turn 14 needs the pack of turn 13, and turn 10 the one of turn 9.
 		if n := len(w.packs()); n != len(want)+2 {
 			w.T.Errorf("%d packs are kept for %d turns", n, len(want))
 		}
@@ -171,7 +171,7 @@ func TestAForkOutlivesItsSource(t *testing.T) {
 		a := w.Work()
 		w.mustKeepTurn(a.Lease, source.ID, "the files")
 		w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
-		forked, err := w.Runs.Fork(w.T.Context(), w.Admin, source.ID, run.ForkRequest{Prompt: "b"})
+		forked, err := w.Turns.Fork(w.T.Context(), w.Admin, source.ID, run.ForkRequest{Prompt: "b"})
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -230,16 +230,16 @@ func TestForksNeedTheRightsOfTheirSource(t *testing.T) {
 			{"too many", uses, run.ForkRequest{Prompt: "b", Count: 11}, penstock.CodeInvalidRequest, "/count"},
 			{"less than one", uses, run.ForkRequest{Prompt: "b", Count: -1}, penstock.CodeInvalidRequest, "/count"},
 		} {
-			_, err := w.Runs.Fork(w.T.Context(), test.by, source.ID, test.req)
+			_, err := w.Turns.Fork(w.T.Context(), test.by, source.ID, test.req)
 			if penstock.CodeOf(err) != test.want || !strings.Contains(fmt.Sprintf("%+v", explained(err)), test.says) {
 				w.T.Errorf("%s: %+v", test.name, explained(err))
 			}
 		}
-		if _, err := w.Runs.Rewind(w.T.Context(), write, source.ID, run.RewindRequest{Turn: new(int64(1))}); penstock.CodeOf(
+		if _, err := w.Turns.Rewind(w.T.Context(), write, source.ID, run.RewindRequest{Turn: new(int64(1))}); penstock.CodeOf(
 			err) != penstock.CodeNotAuthorized {
 			w.T.Errorf("going back with fewer rights: %v", err)
 		}
-		forked, err := w.Runs.Fork(w.T.Context(), uses, source.ID, run.ForkRequest{Prompt: "b", Count: 3})
+		forked, err := w.Turns.Fork(w.T.Context(), uses, source.ID, run.ForkRequest{Prompt: "b", Count: 3})
 		if err != nil || len(forked.Runs) != 3 {
 			w.T.Fatalf("%+v, %v", forked, err)
 		}
@@ -254,15 +254,15 @@ func TestForksNeedTheRightsOfTheirSource(t *testing.T) {
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		if _, err := w.Runs.Fork(w.T.Context(), write, personal.ID, run.ForkRequest{Prompt: "b"}); penstock.CodeOf(
+		if _, err := w.Turns.Fork(w.T.Context(), write, personal.ID, run.ForkRequest{Prompt: "b"}); penstock.CodeOf(
 			err) != penstock.CodeNotFound {
 			w.T.Errorf("a fork of another person's run: %v", err)
 		}
-		if _, err := w.Runs.CompareForks(w.T.Context(), w.As("none"), forked.ForkGroup); penstock.CodeOf(
+		if _, err := w.Turns.CompareForks(w.T.Context(), w.As("none"), forked.ForkGroup); penstock.CodeOf(
 			err) != penstock.CodeNotAuthorized {
 			w.T.Errorf("comparing without rights: %v", err)
 		}
-		if group, err := w.Runs.CompareForks(w.T.Context(), read, forked.ForkGroup); err != nil || len(group.Runs) != 3 {
+		if group, err := w.Turns.CompareForks(w.T.Context(), read, forked.ForkGroup); err != nil || len(group.Runs) != 3 {
 			w.T.Errorf("%+v, %v", group, err)
 		}
 	})
@@ -283,11 +283,11 @@ func TestARepeatedForkIsTheSame(t *testing.T) {
 		w.mustKeepTurn(a.Lease, source.ID, "the files")
 		once := testworld.Once("k", "body")
 		ctx := access.WithIdempotency(w.T.Context(), once)
-		_, err := w.Runs.Fork(ctx, w.Admin, source.ID, run.ForkRequest{Prompt: "b"})
+		_, err := w.Turns.Fork(ctx, w.Admin, source.ID, run.ForkRequest{Prompt: "b"})
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		if _, err := w.Runs.Fork(ctx, w.Admin, source.ID, run.ForkRequest{Prompt: "b"}); !errors.Is(err, access.ErrReplay) {
+		if _, err := w.Turns.Fork(ctx, w.Admin, source.ID, run.ForkRequest{Prompt: "b"}); !errors.Is(err, access.ErrReplay) {
 			w.T.Errorf("the second request: %v", err)
 		}
 	})
@@ -327,7 +327,7 @@ func TestARunGoesBackInEachState(t *testing.T) {
 				a := w.Work()
 				w.mustKeepTurn(a.Lease, r.ID, "one")
 				test.bring(r.ID, a.Lease)
-				back, err := w.Runs.Rewind(w.T.Context(), w.Admin, r.ID, run.RewindRequest{Turn: new(int64(1)), Prompt: prompt})
+				back, err := w.Turns.Rewind(w.T.Context(), w.Admin, r.ID, run.RewindRequest{Turn: new(int64(1)), Prompt: prompt})
 				want := test.without
 				if prompt != "" {
 					want = test.with
@@ -364,7 +364,7 @@ func TestTwoWhoGoBackAtTheSameTime(t *testing.T) {
 		var both sync.WaitGroup
 		for turn := range int64(2) {
 			both.Go(func() {
-				_, err := w.Runs.Rewind(w.T.Context(), w.Admin, r.ID, run.RewindRequest{Turn: new(turn + 1), Prompt: "go on"})
+				_, err := w.Turns.Rewind(w.T.Context(), w.Admin, r.ID, run.RewindRequest{Turn: new(turn + 1), Prompt: "go on"})
 				if err != nil && penstock.CodeOf(err) != penstock.CodeConflict { // turn 2 is superseded
 					w.T.Error(err)
 				}

@@ -13,6 +13,9 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
+// Turns are what callers do with the turns of runs whose files are kept.
+type Turns struct{ runs *Runs }
+
 // ForkRequest begins new runs with the files and the conversation of a turn.
 type ForkRequest struct {
 	Turn   *int64           `json:"turn,omitempty"` // nil: the last one that ended
@@ -40,12 +43,12 @@ const maxForks = 10
 // Fork begins new runs with the files and the conversation of a turn of a run. The runs have the
 // configuration of the run, resolved for the caller: the caller must have every right that it needs,
 // because the files may hold what the run was granted. A turn whose files are not kept is a conflict.
-func (s *Runs) Fork(ctx context.Context, p penstock.Principal, id string, req ForkRequest) (Forked, error) {
-	source, err := s.writableRun(ctx, p, id)
+func (s *Turns) Fork(ctx context.Context, p penstock.Principal, id string, req ForkRequest) (Forked, error) {
+	source, err := s.runs.writableRun(ctx, p, id)
 	if err != nil {
 		return Forked{}, err
 	}
-	if err := s.checkFork(&req); err != nil {
+	if err := checkFork(&req); err != nil {
 		return Forked{}, err
 	}
 	if err := mayFork(p, source); err != nil {
@@ -54,7 +57,7 @@ func (s *Runs) Fork(ctx context.Context, p penstock.Principal, id string, req Fo
 	forked := Forked{ForkGroup: penstock.NewID()}
 	var runs []*store.NewRun
 	for range req.Count {
-		run, err := s.New(ctx, p, penstock.RunRequest{
+		run, err := s.runs.New(ctx, p, penstock.RunRequest{
 			Prompt: req.Prompt, Title: cmp.Or(req.Title, source.Title), Config: req.Config, AgentIdentityUID: source.AgentUID,
 			Mode: source.Mode, Team: new(!source.Personal),
 		}, Origin{Source: penstock.SourceAPI, Forked: &source})
@@ -64,7 +67,7 @@ func (s *Runs) Fork(ctx context.Context, p penstock.Principal, id string, req Fo
 		run.ForkGroup = forked.ForkGroup
 		runs = append(runs, run)
 	}
-	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (Forked, error) {
+	return access.Act(ctx, s.runs.responses, p, func(tx *store.Tx) (Forked, error) {
 		forked.Runs = nil
 		if _, err := tx.Conversations().Enter(ctx, source.ConversationID, speaks(p)); err != nil {
 			return forked, err
@@ -108,7 +111,7 @@ func keptTurn(ctx context.Context, tx *store.Tx, runID string, turn *int64) (sto
 	)
 }
 
-func (s *Runs) checkFork(req *ForkRequest) error {
+func checkFork(req *ForkRequest) error {
 	var errs []penstock.FieldError
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
@@ -199,7 +202,7 @@ type ChangeSums struct {
 }
 
 // CompareForks returns the runs of a fork group that the caller may see.
-func (s *Runs) CompareForks(ctx context.Context, p penstock.Principal, group string) (ForkGroup, error) {
+func (s *Turns) CompareForks(ctx context.Context, p penstock.Principal, group string) (ForkGroup, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return ForkGroup{}, err
 	}
@@ -207,7 +210,7 @@ func (s *Runs) CompareForks(ctx context.Context, p penstock.Principal, group str
 	var rows []store.RunRow
 	if penstock.ValidID(group) {
 		var err error
-		if rows, err = s.store.Runs.OfForkGroup(ctx, p.Team, group); err != nil {
+		if rows, err = s.runs.store.Runs.OfForkGroup(ctx, p.Team, group); err != nil {
 			return compared, err
 		}
 	}
@@ -215,12 +218,12 @@ func (s *Runs) CompareForks(ctx context.Context, p penstock.Principal, group str
 	if len(rows) == 0 {
 		return compared, penstock.NotFound("fork group", group)
 	}
-	runs, err := s.Present(ctx, rows)
+	runs, err := s.runs.Present(ctx, rows)
 	if err != nil {
 		return compared, err
 	}
 	for i, r := range runs {
-		changes, err := s.store.Files.Changes(ctx, r.ID)
+		changes, err := s.runs.store.Files.Changes(ctx, r.ID)
 		if err != nil {
 			return compared, err
 		}

@@ -39,19 +39,19 @@ type ReachedHost struct {
 // Rewind ends the current turn of a run and takes the run back to the end of an earlier one: the next turn has
 // the files and the conversation of that time. Later messages stay in the conversation, as superseded.
 // A turn whose files are not kept is a conflict.
-func (s *Runs) Rewind(ctx context.Context, p penstock.Principal, id string, req RewindRequest) (Rewound, error) {
-	seen, err := s.writableRun(ctx, p, id)
+func (s *Turns) Rewind(ctx context.Context, p penstock.Principal, id string, req RewindRequest) (Rewound, error) {
+	seen, err := s.runs.writableRun(ctx, p, id)
 	if err != nil {
 		return Rewound{}, err
 	}
 	if err := checkRewind(req); err != nil {
 		return Rewound{}, err
 	}
-	if err := s.checkSenderPrice(ctx, p, seen); err != nil {
+	if err := s.runs.checkSenderPrice(ctx, p, seen); err != nil {
 		return Rewound{}, err
 	}
 	next := store.Followup{ID: penstock.NewID(), Message: req.Prompt, Creator: p.Actor.UID}
-	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (Rewound, error) {
+	return access.Act(ctx, s.runs.responses, p, func(tx *store.Tx) (Rewound, error) {
 		done := Rewound{RunID: id, Turn: *req.Turn, Reached: []ReachedHost{}}
 		if err := spoken(ctx, tx, seen); err != nil {
 			return done, err

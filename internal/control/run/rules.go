@@ -189,6 +189,7 @@ type Rules struct {
 	Skills     *Skills
 	Runs       *Runs
 	Questions  *Questions
+	Turns      *Turns
 	Streams    *Streams
 	Files      *Files
 	Upkeep     *Upkeep
@@ -220,7 +221,7 @@ func New(d Deps, callers access.Rules) Rules {
 	executions.stall = *cmp.Or(d.Stall, &penstock.StallRule{After: DefaultStallAfter, On: penstock.StallAlert})
 	executions.metrics = newMetrics(executions, d.Metrics)
 	return Rules{
-		Catalog: catalog, Skills: skills, Runs: runs, Questions: &Questions{runs}, Streams: streams, Files: runs.files,
+		Catalog: catalog, Skills: skills, Runs: runs, Questions: &Questions{runs}, Turns: &Turns{runs}, Streams: streams, Files: runs.files,
 		Upkeep:     &Upkeep{store: d.Store, log: d.Log, files: runs.files, keepRunsFor: d.KeepRunsFor},
 		Executions: executions,
 		Budgets:    &Budgets{store: d.Store, responses: callers.Responses},

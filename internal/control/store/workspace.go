@@ -107,8 +107,8 @@ func (f FilesTx) SaveCheckpoint(ctx context.Context, c Checkpoint, own Pack, nee
 	return unused, f.addCheckpoint(ctx, c, needs)
 }
 
-// ownPacks returns an error unless checkpoints of a run need these packs: a worker must not read those of
-// others.
+// ownPacks returns an error unless checkpoints of a run need these packs: a worker must not read the
+// files of other runs.
 func (f FilesTx) ownPacks(ctx context.Context, runID string, uids []string) error {
 	for _, uid := range uids {
 		var n int

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -100,7 +99,7 @@ func (p *preparation) outdated() bool {
 // resumes reports whether the workspace comes from a checkpoint.
 func (p *preparation) resumes() bool { return p.Checkpoint != nil && !p.box.space.reused() }
 
-// pin makes a repository that of the checkpoint.
+// pin sets the commit of a repository to the one in the checkpoint.
 func (p *preparation) pin(r *repository) {
 	for _, h := range p.Checkpoint.Prepared.Heads {
 		if h.Dir == r.dir {
@@ -109,13 +108,20 @@ func (p *preparation) pin(r *repository) {
 	}
 }
 
+// restoring continues a run from its checkpoint, or begins its first one.
+type restoring struct {
+	in    *preparation
+	setup string
+}
+
 // keepPrepared records how a new workspace was prepared. Files of the run itself count as changes, because
 // a fork of it does not get them otherwise.
-func (p *preparation) keepPrepared(setup string) error {
+func (r restoring) keepPrepared() error {
+	p := r.in
 	if p.w.CheckpointBytes <= 0 {
 		return nil
 	}
-	k := kept{Origins: penstock.Prepared{Setup: setup, Layer: p.layer}}
+	k := kept{Origins: penstock.Prepared{Setup: r.setup, Layer: p.layer}}
 	for _, r := range p.repos {
 		if r.commit != "" {
 			k.Origins.Heads = append(k.Origins.Heads, penstock.PreparedHead{Dir: r.dir, Commit: r.commit, Branch: r.branch})
@@ -138,15 +144,16 @@ func (p *preparation) keepPrepared(setup string) error {
 }
 
 // restoreCheckpoint restores the checkpoint on the prepared workspace.
-func (p *preparation) restoreCheckpoint(setup string) error {
-	c, start := p.Checkpoint, time.Now()
+func (r restoring) restoreCheckpoint() error {
+	p, start := r.in, time.Now()
+	c := p.Checkpoint
 	if len(c.Packs) == 0 {
 		return fmt.Errorf("the checkpoint %s has no packs", c.UID)
 	}
 	k := kept{UID: c.UID, Origins: c.Prepared}
 	err := p.box.parts(func(parts []layer.Part) (err error) {
-		restoring := layer.Restoring{Parts: parts, Open: p.openPack, Remove: removeTree}
-		k.Since, err = restoring.Restore(p.lease, c.Packs[len(c.Packs)-1])
+		from := layer.Restoring{Parts: parts, Open: r.openPack, Remove: removeTree}
+		k.Since, err = from.Restore(p.lease, c.Packs[len(c.Packs)-1])
 		return err
 	})
 	if err != nil && p.lease.Err() == nil && (penstock.CodeOf(err) == penstock.CodeNotFound || errors.Is(err, layer.ErrDamaged)) {
@@ -162,7 +169,7 @@ func (p *preparation) restoreCheckpoint(setup string) error {
 	p.timeline(timelineWorkspaceRestored, map[string]any{
 		"checkpoint_uid": c.UID, "turn": c.Turn, "files": c.Files, "bytes": c.Bytes,
 		"prepared_again": k.Since.Prepared != nil && len(p.setupCommands()) > 0 && (c.Prepared.Layer == "" ||
-			c.Prepared.Layer != p.layer || c.Prepared.Setup != setup),
+			c.Prepared.Layer != p.layer || c.Prepared.Setup != r.setup),
 		"duration_ms": time.Since(start).Milliseconds(),
 	})
 	return p.box.space.writeKept(k)
@@ -172,7 +179,8 @@ func (p *preparation) restoreCheckpoint(setup string) error {
 var errFilesGone = errors.New("the saved files of the run are damaged or gone")
 
 // openPack fetches a pack of the checkpoint.
-func (p *preparation) openPack(uid string) (io.ReadCloser, error) {
+func (r restoring) openPack(uid string) (io.ReadCloser, error) {
+	p := r.in
 	i := slices.Index(p.Checkpoint.Packs, uid)
 	if i < 0 || i >= len(p.Checkpoint.Content) {
 		return nil, fmt.Errorf("the checkpoint does not have the pack %s", uid)
@@ -254,13 +262,4 @@ func (c *conversation) packCheckpoint(p penstock.Prompt) error {
 	}
 	k.UID = uid
 	return c.box.space.writeKept(k)
-}
-
-// startAgain empties a workspace that is out of date.
-func (p *preparation) startAgain(ctx context.Context) error {
-	p.box.space.setup = "" // it is not kept
-	p.box.space.close()
-	var err error
-	p.box.space, err = p.w.spaces.open(ctx, p.Lease.RunID)
-	return err
 }

@@ -177,7 +177,7 @@ func TestFilesThatAreGoneDoNotEndARun(t *testing.T) {
 // forked forks a run, and returns the new ones.
 func (w *world) forked(id string, req run.ForkRequest) []string {
 	w.t.Helper()
-	forked, err := w.Runs.Fork(w.t.Context(), w.admin, id, req)
+	forked, err := w.Turns.Fork(w.t.Context(), w.admin, id, req)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestARunGoesBackToATurn(t *testing.T) {
 		if last := outputs[len(outputs)-2:]; !strings.Contains(last[0], `"one"`) || !strings.Contains(last[1], "five") {
 			t.Errorf("the agent found %q", last)
 		}
-		if _, err := w.Runs.Rewind(t.Context(), w.admin, id, run.RewindRequest{Turn: new(int64(2))}); penstock.CodeOf(
+		if _, err := w.Turns.Rewind(t.Context(), w.admin, id, run.RewindRequest{Turn: new(int64(2))}); penstock.CodeOf(
 			err) != penstock.CodeConflict {
 			t.Errorf("going back to a superseded turn: %v", err)
 		}
@@ -309,7 +309,7 @@ func TestARunGoesBackToATurn(t *testing.T) {
 
 func (w *world) goBack(id string, turn int64, prompt string) run.Rewound {
 	w.t.Helper()
-	back, err := w.Runs.Rewind(w.t.Context(), w.admin, id, run.RewindRequest{Turn: &turn, Prompt: prompt})
+	back, err := w.Turns.Rewind(w.t.Context(), w.admin, id, run.RewindRequest{Turn: &turn, Prompt: prompt})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -66,7 +66,9 @@ func (p *preparation) prepare(ctx context.Context) error {
 		return err
 	}
 	if p.outdated() {
-		if err := p.startAgain(ctx); err != nil {
+		p.box.space.setup = "" // it is not kept
+		p.box.space.close()
+		if p.box.space, err = p.w.spaces.open(ctx, p.Lease.RunID); err != nil {
 			return err
 		}
 	}
@@ -134,16 +136,16 @@ func (p *preparation) clear() error {
 
 // restore restores the files of a turn, if the workspace is new, and the session of the agent.
 func (p *preparation) restore() error {
-	if p.fresh == "" {
+	from := restoring{p, p.fresh}
+	switch {
+	case p.fresh == "":
 		return p.restoreSession()
+	case p.Checkpoint == nil:
+		return errors.Join(from.keepPrepared(), p.restoreSession())
+	case p.Checkpoint.Behind: // its session is newer than the files
+		return errors.Join(from.restoreCheckpoint(), p.restoreSession())
 	}
-	if p.Checkpoint == nil {
-		return errors.Join(p.keepPrepared(p.fresh), p.restoreSession())
-	}
-	if p.Checkpoint.Behind { // whose files of the agent replace those of the checkpoint
-		return errors.Join(p.restoreCheckpoint(p.fresh), p.restoreSession())
-	}
-	return p.restoreCheckpoint(p.fresh)
+	return from.restoreCheckpoint()
 }
 
 // fillWorkspace writes files and repositories into the workspace and runs the setup commands. It

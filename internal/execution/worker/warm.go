@@ -196,7 +196,7 @@ func (w *warm) prepare(ctx context.Context) (ready bool, why string, err error) 
 	return true, "", nil
 }
 
-// find returns the layer to use: that of the checkpoint, or else the newest one.
+// find returns the layer of the checkpoint, or else the newest one.
 func (w *warm) find() (*layer.Layer, error) {
 	if w.in.resumes() && w.in.Checkpoint.Prepared.Layer != "" {
 		if l, err := w.in.w.Layers.Use(w.key, w.in.Checkpoint.Prepared.Layer); !errors.Is(err, layer.ErrNone) {

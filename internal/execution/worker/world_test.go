@@ -189,7 +189,7 @@ func (w *world) start(change func(*worker.Options)) (*worker.Worker, func()) {
 	o := worker.Options{
 		Control: w.plane, Log: quiet(w.t), Host: "here", Local: true, Concurrency: 4, Dir: w.t.TempDir(),
 		Repositories: w.repos, CheckpointBytes: 1 << 30,
-		BaseURL:      "http://127.0.0.1:1", Harnesses: programs(),
+		BaseURL: "http://127.0.0.1:1", Harnesses: programs(),
 	}
 	if change != nil {
 		change(&o)

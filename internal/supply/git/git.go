@@ -105,8 +105,7 @@ type Source struct {
 	// Ref is a branch, a tag, a full name (refs/…) or a full commit id; "" is
 	// the remote's default branch.
 	Ref string
-	// At is the commit to check out instead of that of Ref, on the branch Branch, or on none; "": that
-	// of Ref.
+	// At is the commit to check out instead of Ref, on the branch Branch, or on none; "": Ref.
 	At, Branch string
 	// Username and Password are sent to an https: remote and to no other host.
 	// With a Password alone, the name is "x-access-token".

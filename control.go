@@ -113,8 +113,10 @@ type Ledger interface {
 	Settle(ctx context.Context, l Lease, s Settlement) error
 }
 
-// Files are what an execution receives and leaves.
+// Files are what an execution receives and leaves, also to later ones.
 type Files interface {
+	Layers
+
 	// Open reads a file of the execution: an attachment, a webhook's body, the
 	// saved session.
 	Open(ctx context.Context, l Lease, f File) (io.ReadCloser, error)
@@ -181,6 +183,9 @@ type Assignment struct {
 	RegistryLogin string `json:"registry_login,omitempty"`
 	// RegistryHosts are the hosts of that secret. The login goes to no other.
 	RegistryHosts []string `json:"registry_hosts,omitempty"`
+	// RetiredLayers are the layers of the environment that the run must not get, nor what was made from
+	// them.
+	RetiredLayers []string `json:"retired_layers,omitempty"`
 	// APIKey is the agent's key for its own run. It is valid as long as the lease.
 	APIKey    string        `json:"api_key"`
 	TimeLimit time.Duration `json:"time_limit,omitzero"` // of max_duration_minutes

@@ -21,6 +21,9 @@ type environmentCmds struct {
 	Get    getCmd               `cmd:"" help:"Show an environment."`
 	Update environmentUpdateCmd `cmd:"" help:"Change the given fields of an environment; lists are replaced."`
 	Delete deleteCmd            `cmd:"" help:"Delete an environment."`
+
+	Prebuilds      prebuildListCmd   `cmd:"" help:"List the workspaces that workers keep for later runs, newest first."`
+	DeletePrebuild prebuildDeleteCmd `cmd:"" help:"Delete prepared workspaces, and what was made from them: no new run gets them."`
 }
 
 var environmentNoun = &noun[penstock.Environment]{

@@ -52,6 +52,7 @@ func (r *Rules) jobs() []job {
 		{"announce webhooks that fail", "", factory.AnnounceFailingEvery, r.atNow(r.Webhooks.AnnounceFailing)},
 		{"clear the logs of deliveries", "", time.Minute, r.Deliveries.ClearLogs},
 		{"remove old runs", "", time.Minute, r.Upkeep.RemoveOldRuns},
+		{"clear old prebuilds", "", 10 * time.Minute, r.Catalog.ClearPrebuilds},
 		{"remove attachments that no follow-up has named", "", 10 * time.Minute, r.Files.ExpireAttachments},
 		{"remove saved files that no turn needs", "", time.Hour, r.Files.ClearPacks},
 		{"remove unreferenced files", "", 24 * time.Hour, r.Files.RemoveOrphans},

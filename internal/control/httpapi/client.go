@@ -121,6 +121,13 @@ func (c *Client) ReportLoss(ctx context.Context, l penstock.Lease, loss penstock
 	return c.call(ctx, "loss", lossBody{l, loss}, nil, 0)
 }
 
+// ReportLayers implements penstock.Control.
+func (c *Client) ReportLayers(ctx context.Context, r penstock.LayerReport) ([]string, error) {
+	var a layersAnswer
+	err := c.call(ctx, "layers", r, &a, 0)
+	return a.Retired, err
+}
+
 // Reserve implements penstock.Control.
 func (c *Client) Reserve(
 	ctx context.Context, l penstock.Lease, r penstock.Reservation,

@@ -191,6 +191,7 @@ func (d *driver) operations() []operation {
 			map[string]any{"name": penstock.NewUID(), "setup_commands": []string{"true"}},
 			manage,
 		},
+		{"GET", agent + "/environments/" + d.seen["environment"] + "/prebuilds", nil, read},
 		{"POST", agent + "/identities", map[string]any{"name": penstock.NewUID()}, manage},
 		{"GET", agent + "/identities", nil, read},
 		{"GET", agent + "/identities/" + d.seen["identity"], nil, read},
@@ -280,6 +281,7 @@ func (d *driver) operations() []operation {
 		{"POST", base + "/session", map[string]any{"api_key": adminKey}, ""},
 		{"GET", base + "/session", nil, "any"},
 		{"DELETE", base + "/session", nil, "any"},
+		{"DELETE", agent + "/environments/" + d.seen["environment"] + "/prebuilds/" + d.seen["prebuild"], nil, manage},
 		{"DELETE", agent + "/environments/" + d.seen["environment"], nil, manage},
 		{"DELETE", agent + "/identities/" + d.seen["identity"], nil, manage},
 		{"DELETE", agent + "/schedules/" + d.seen["schedule"], nil, write},
@@ -344,6 +346,7 @@ func (d *driver) callWell() {
 		a := d.must(http.StatusCreated, "POST", "/api/v1/agent/"+path, body)
 		d.seen[kind] = a.field("uid") + a.field("id") // one of them
 	}
+	d.makePrebuilds()
 	d.makeWebhooks()
 	b := d.signIn(adminKey)
 	b.do("GET", "/api/v1/session", nil)
@@ -436,6 +439,20 @@ func (d *driver) uploadBadly() {
 	d.must(http.StatusOK, "PUT", path, "second", "Content-Type", "text/plain")
 	d.must(http.StatusOK, "POST", follow, named)
 	d.must(http.StatusConflict, "PUT", path, "third")
+}
+
+// makePrebuilds reports what a worker keeps, and deletes one.
+func (d *driver) makePrebuilds() {
+	d.t.Helper()
+	d.seen["prebuild"] = penstock.NewID()
+	short := penstock.NewID()
+	failed := layerOf(d.seen["environment"], penstock.NewID())
+	failed.State, failed.Reason, failed.LastUsedAt, failed.ImageDigest = penstock.PreparedFailed, "It is full.", 0, ""
+	reportAll(d.t, d.svc.Executions.Control(), layerOf(d.seen["environment"], d.seen["prebuild"]),
+		layerOf(d.seen["environment"], short), failed)
+	d.must(
+		http.StatusNoContent, "DELETE", "/api/v1/agent/environments/"+d.seen["environment"]+"/prebuilds/"+short, nil,
+	)
 }
 
 // makeWebhooks creates a webhook of each mode, and deletes one.

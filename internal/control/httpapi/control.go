@@ -52,6 +52,9 @@ type (
 		Lease penstock.Lease `json:"lease"`
 		Loss  penstock.Loss  `json:"loss"`
 	}
+	layersAnswer struct {
+		Retired []string `json:"retired"`
+	}
 	saveAnswer struct {
 		UID string `json:"uid"`
 	}
@@ -169,6 +172,18 @@ func (h workerControl) reportLoss(c *call) error {
 		return controlError(c, err)
 	}
 	return c.respond(http.StatusOK, struct{}{})
+}
+
+func (h workerControl) reportLayers(c *call) error {
+	var report penstock.LayerReport
+	if err := c.decode(&report); err != nil {
+		return err
+	}
+	retired, err := h.rules.ReportLayers(c.ctx(), report)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, layersAnswer{retired})
 }
 
 func (h workerControl) reserve(c *call) error {

@@ -64,6 +64,21 @@ func (h environments) delete(c *call) error {
 	return c.noContent()
 }
 
+func (h environments) listPrebuilds(c *call) error {
+	prebuilds, err := h.rules.ListPrebuilds(c.ctx(), c.principal, c.param("uid"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, map[string][]penstock.PreparedWorkspace{"prebuilds": prebuilds})
+}
+
+func (h environments) deletePrebuild(c *call) error {
+	if err := h.rules.DeletePrebuild(c.ctx(), c.principal, c.param("uid"), c.param("puid")); err != nil {
+		return err
+	}
+	return c.noContent()
+}
+
 func (h environments) networkPolicy(c *call) error {
 	q := c.query()
 	of := run.PolicyQuery{

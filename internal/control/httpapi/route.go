@@ -270,6 +270,15 @@ func resourceRoutes(h *handlers) []Route {
 			Who: "dashboard, CLI",
 		},
 		{
+			Method: get, Pattern: "/environments/{uid}/prebuilds", Scope: runsRead, handle: h.environments.listPrebuilds,
+			Who: "dashboard, CLI; people who check why a run was slow",
+		},
+		{
+			Method: remove, Pattern: "/environments/{uid}/prebuilds/{puid}", Scope: manage,
+			handle: h.environments.deletePrebuild,
+			Who:    "dashboard, CLI; people who found something bad in a prepared workspace",
+		},
+		{
 			Method: post, Pattern: "/identities", Scope: manage, handle: h.identities.create, status: http.StatusCreated,
 			Who: "dashboard, CLI",
 		},
@@ -581,6 +590,11 @@ func workerRoutes(h *handlers) []Route {
 		{
 			Method: post, Pattern: "/loss", Scope: worker, unlimited: true, unhurried: true, handle: h.control.reportLoss,
 			Who: "launchers, when the process of an execution is gone",
+		},
+		{
+			Method: post, Pattern: "/layers", Scope: worker, unlimited: true, unhurried: true,
+			handle: h.control.reportLayers,
+			Who:    "workers, when what they keep for later runs has changed",
 		},
 		{
 			Method: post, Pattern: "/reserve", Scope: worker, unlimited: true, unhurried: true, handle: h.control.reserve,

@@ -162,6 +162,9 @@ func (s *Executions) describeLaunch(
 			return err
 		}
 		a.Environment = &environment
+		if a.RetiredLayers, err = s.store.Prebuilds.Retired(ctx, uid); err != nil {
+			return err
+		}
 	}
 	a.Runner = row.Runner
 	a.RegistryLogin, a.RegistryHosts, err = s.secrets.GrantRegistry(

@@ -66,6 +66,7 @@ type Store struct {
 	Settings  Settings
 
 	Environments Environments
+	Prebuilds    Prebuilds
 
 	Runs          Runs
 	Events        Events

@@ -53,6 +53,11 @@ type (
 		tx *Tx
 	}
 	environmentReads struct{ q querier }
+
+	// Prebuilds stores what workers report about the workspaces that they keep for environments.
+	Prebuilds struct{ s *Store }
+	// PrebuildsTx is [Prebuilds] in a transaction.
+	PrebuildsTx struct{ tx *Tx }
 )
 
 // For run.
@@ -235,6 +240,7 @@ func (s *Store) setSubjects() {
 	s.Responses = Responses{s}
 	s.Settings = Settings{s}
 	s.Environments = Environments{environmentReads{s}, s}
+	s.Prebuilds = Prebuilds{s}
 	s.Runs = Runs{s}
 	s.Events = Events{s}
 	s.Conversations = Conversations{s}
@@ -278,6 +284,9 @@ func (tx *Tx) Settings() SettingsTx { return SettingsTx{tx} }
 
 // Environments is [Environments] in this transaction.
 func (tx *Tx) Environments() EnvironmentsTx { return EnvironmentsTx{environmentReads{tx}, tx} }
+
+// Prebuilds is [Prebuilds] in this transaction.
+func (tx *Tx) Prebuilds() PrebuildsTx { return PrebuildsTx{tx} }
 
 // Runs is [Runs] in this transaction.
 func (tx *Tx) Runs() RunsTx { return RunsTx{tx} }

@@ -157,3 +157,8 @@ func (c *control) Adopt(context.Context, penstock.Lease, penstock.Adoption) (pen
 func (c *control) ReportLoss(context.Context, penstock.Lease, penstock.Loss) error {
 	return penstock.ErrLeaseLost
 }
+
+// ReportLayers implements penstock.Control. A trial keeps no layers.
+func (c *control) ReportLayers(context.Context, penstock.LayerReport) ([]string, error) {
+	return nil, nil
+}

@@ -138,6 +138,8 @@ func hostPrograms() string {
 
 // prepare does the preparation; see warmUp.
 func (w *warm) prepare(ctx context.Context) (ready bool, why string, err error) {
+	defer w.in.w.layersChanged()
+	w.in.w.Layers.Forget(w.in.RetiredLayers)
 	w.layer, err = w.find()
 	miss := "There is no layer yet."
 	if err != nil && !errors.Is(err, layer.ErrNone) {
@@ -199,11 +201,12 @@ func (w *warm) prepare(ctx context.Context) (ready bool, why string, err error) 
 // find returns the layer of the checkpoint, or else the newest one.
 func (w *warm) find() (*layer.Layer, error) {
 	if w.in.resumes() && w.in.Checkpoint.Prepared.Layer != "" {
-		if l, err := w.in.w.Layers.Use(w.key, w.in.Checkpoint.Prepared.Layer); !errors.Is(err, layer.ErrNone) {
+		l, err := w.in.w.Layers.Use(w.key, w.in.Checkpoint.Prepared.Layer, w.in.RetiredLayers)
+		if !errors.Is(err, layer.ErrNone) {
 			return l, err
 		}
 	}
-	return w.in.w.Layers.Find(w.key)
+	return w.in.w.Layers.Find(w.key, w.in.RetiredLayers)
 }
 
 // work is what is left to do on a layer.
@@ -239,7 +242,7 @@ func (w *warm) run(ctx context.Context, todo work) (why string, err error) {
 	case err == nil || ctx.Err() != nil || !ok || failed.Code != penstock.CodeEnvironmentSetupFailed:
 		return "", err
 	case w.layer != nil:
-		w.in.w.Layers.Retire(w.layer.UID)
+		w.in.w.Layers.Retire(w.layer.UID, "The commands of a later run failed on it.")
 		return "The commands failed on the layer of an earlier run, which is no longer used.", w.in.clear()
 	case !w.lacked():
 		return "", err // it would fail again
@@ -251,7 +254,8 @@ func (w *warm) run(ctx context.Context, todo work) (why string, err error) {
 
 // fail records why there is no layer, for the next runs.
 func (w *warm) fail(why string) {
-	if _, err := w.in.w.Layers.Fail(w.key, why, time.Now()); err != nil {
+	why = w.in.mask.String(cleanText(why))
+	if _, err := w.in.w.Layers.Fail(w.record(), why, time.Now()); err != nil {
 		w.in.log.Warn("cannot record why there is no layer", "error", err)
 	}
 }
@@ -273,6 +277,7 @@ func (w *warm) lacked() bool {
 func (w *warm) seal(ctx context.Context, todo work, miss string) (payload map[string]any, err error) {
 	payload = map[string]any{"from": "cold", "reason": miss, "commands": todo.name}
 	if w.layer != nil {
+		w.layer.CountUse()
 		delete(payload, "reason")
 		w.in.layers = append(w.in.layers, w.layer.UID)
 		payload["from"], payload["prebuild_uid"], payload["commits_behind"] = "layer", w.layer.UID, todo.behind
@@ -305,7 +310,8 @@ func (w *warm) seal(ctx context.Context, todo work, miss string) (payload map[st
 func (p *preparation) trust(started bool) {
 	for _, uid := range p.layers {
 		if !started {
-			p.w.Layers.Retire(uid)
+			p.w.Layers.Retire(uid, "The agent of a run did not start with it.")
+			p.w.layersChanged()
 		}
 	}
 	p.layers = nil
@@ -314,11 +320,25 @@ func (p *preparation) trust(started bool) {
 // maxChangedInputs is how many files a report names.
 const maxChangedInputs = 20
 
-func (w *warm) keep(ctx context.Context) (r layer.Record, err error) {
-	r.Key = w.key
-	for _, repo := range w.in.repos {
-		r.Heads = append(r.Heads, layer.Head{Dir: repo.dir, Commit: repo.commit, Branch: repo.branch})
+// record describes what the preparation makes.
+func (w *warm) record() layer.Record {
+	r := layer.Record{
+		Key: w.key, Environment: w.in.Environment.UID, ImageDigest: w.in.box.image.digest(),
+		Duration: time.Since(w.start).Milliseconds(),
 	}
+	if w.layer != nil {
+		r.Parents = w.layer.On()
+	}
+	for _, repo := range w.in.repos {
+		r.Heads = append(r.Heads, layer.Head{
+			Dir: repo.dir, Commit: repo.commit, Branch: repo.branch, URL: git.PublicURL(repo.source.URL),
+		})
+	}
+	return r
+}
+
+func (w *warm) keep(ctx context.Context) (r layer.Record, err error) {
+	r = w.record()
 	parts := []layer.Part{{Name: workPart, From: w.in.box.space.root}, {Name: homePart, From: w.in.box.space.homeRoot}}
 	seal := func(of ...layer.Part) (err error) {
 		r, err = w.in.w.Layers.Seal(ctx, r, append(parts, of...), w.searched())

@@ -132,6 +132,7 @@ type Worker struct {
 	Options
 	spaces *workspaces
 	queue  *queue.Runner
+	layers chan struct{} // gets a value when the layers have changed; holds at most one
 }
 
 // New checks the options and makes a worker. It does nothing until Run.
@@ -163,8 +164,8 @@ func New(o Options) (*Worker, error) {
 	o.Prices = cmp.Or(o.Prices, price.Default())
 	o.SaveEvery = cmp.Or(o.SaveEvery, 30*time.Second)
 	w := &Worker{
-		Options: o,
-		spaces:  &workspaces{dir: o.Dir, keep: o.KeepWorkspaces, log: o.Log, inUse: map[string]chan struct{}{}},
+		Options: o, layers: make(chan struct{}, 1),
+		spaces: &workspaces{dir: o.Dir, keep: o.KeepWorkspaces, log: o.Log, inUse: map[string]chan struct{}{}},
 	}
 	w.queue = queue.New(queue.Options{
 		Leases: o.Control,
@@ -209,6 +210,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	var sweeper sync.WaitGroup
 	sweeper.Go(func() { w.spaces.sweep(sweeping) })
 	sweeper.Go(func() { w.evictMirrors(sweeping) })
+	sweeper.Go(func() { w.reportLayers(sweeping) })
 	defer sweeper.Wait()
 	defer stop()
 	return w.queue.Run(ctx)

@@ -549,6 +549,14 @@ func (c *plane) Save(
 	return uid, err
 }
 
+func (c *plane) ReportLayers(ctx context.Context, r penstock.LayerReport) (retired []string, err error) {
+	err = c.call(ctx, "ReportLayers", func() error {
+		retired, err = c.Control.ReportLayers(ctx, r)
+		return err
+	})
+	return retired, err
+}
+
 var errAway = errors.New("connection refused")
 
 // processes lists the command lines on this machine that contain a text.

@@ -31,17 +31,17 @@ func fillDisk(from, at string) error {
 	if err := errors.Join(add("a"), add("b")); err != nil {
 		return err
 	}
-	used, err := store.Find("a")
+	used, err := store.Find("a", nil)
 	if err != nil {
 		return err
 	}
 	if err := add("c"); !errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("a third layer: %w", err)
 	}
-	if _, err := store.Find("b"); !errors.Is(err, layer.ErrNone) {
+	if _, err := store.Find("b", nil); !errors.Is(err, layer.ErrNone) {
 		return fmt.Errorf("layer b is still there: %w", err)
 	}
-	if _, err := store.Find("a"); err != nil {
+	if _, err := store.Find("a", nil); err != nil {
 		return fmt.Errorf("layer a in use: %w", err)
 	}
 	used.Release()

@@ -27,9 +27,10 @@ import (
 // Store keeps layers in a folder. It is safe for concurrent use, by several processes, too.
 //
 //	<uid>.lock      exclusive while the layer is made or removed, shared while it is used; its time
-//	                of modification is the last use
+//	                of modification is the last use, and its size is the number of uses
 //	<uid>/<part>    what the layer has
 //	<uid>.json      its record; without it, the layer is not complete
+//	<uid>.retired   the record of a layer that is no longer found
 //	<key>.failed    why a key has no layer, see [Store.Fail]
 //	<key>.making    exclusive while a layer of the key is made
 type Store struct {
@@ -53,7 +54,30 @@ type Record struct {
 	Bytes   int64         `json:"bytes"`
 	Files   int           `json:"files"`
 	BuiltAt penstock.Time `json:"built_at"`
+	// Environment is the uid of the environment, and ImageDigest the digest of the image, "" without one.
+	// Layers of older versions have neither.
+	Environment string `json:"environment_uid,omitempty"`
+	ImageDigest string `json:"image_digest,omitempty"`
+	// Duration is how long the preparation took, in milliseconds.
+	Duration int64 `json:"duration_ms,omitempty"`
+	// Parents are the layers that it was made from, the oldest one first. See [Record.On].
+	Parents []string `json:"parents,omitempty"`
 	usedAt  time.Time
+	uses    int64
+}
+
+// maxParents bounds the parents. Older ones have been replaced long ago.
+const maxParents = 100
+
+// On returns the parents of a layer that is made from r.
+func (r Record) On() []string {
+	all := append(slices.Clone(r.Parents), r.UID)
+	return all[max(len(all)-maxParents, 0):]
+}
+
+// has reports whether r is one of the layers, or was made from one.
+func (r Record) has(uids []string) bool {
+	return slices.ContainsFunc(uids, func(uid string) bool { return uid == r.UID || slices.Contains(r.Parents, uid) })
 }
 
 // Head is the commit of a repository in a layer.
@@ -61,6 +85,7 @@ type Head struct {
 	Dir    string `json:"dir"` // its folder in the workspace
 	Commit string `json:"commit"`
 	Branch string `json:"branch,omitempty"` // "": none
+	URL    string `json:"url,omitempty"`    // without credentials
 }
 
 // Layer is a layer in use. [Layer.Release] ends the use.
@@ -80,21 +105,25 @@ func (s *Store) lockFile(uid string) string   { return filepath.Join(s.dir, uid+
 // ErrNone is returned for a key without a layer.
 var ErrNone = errors.New("there is no such layer")
 
-// Find returns the newest layer of a key.
-func (s *Store) Find(key string) (*Layer, error) { return s.find(key, "") }
+// idle is how long an unused layer is used again. The control plane remembers longer which layers were
+// deleted.
+const idle = 90 * 24 * time.Hour
 
-// Use returns the layer of a key with a uid.
-func (s *Store) Use(key, uid string) (*Layer, error) { return s.find(key, uid) }
+// Find returns the newest layer of a key that is none of the banned ones, and was made from none.
+func (s *Store) Find(key string, banned []string) (*Layer, error) { return s.find(key, "", banned) }
+
+// Use is Find for the layer with a uid.
+func (s *Store) Use(key, uid string, banned []string) (*Layer, error) { return s.find(key, uid, banned) }
 
 // find returns the newest layer of a key, or the one with a uid, unless that is "".
-func (s *Store) find(key, uid string) (*Layer, error) {
+func (s *Store) find(key, uid string, banned []string) (*Layer, error) {
 	list, err := s.list()
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(list, newestFirst)
 	for _, r := range list {
-		if r.Key != key || uid != "" && r.UID != uid {
+		if r.Key != key || uid != "" && r.UID != uid || r.has(banned) || time.Since(r.usedAt) > idle {
 			continue
 		}
 		use, err := filelock.Share(s.lockFile(r.UID))
@@ -121,9 +150,6 @@ func (s *Store) find(key, uid string) (*Layer, error) {
 func newestFirst(a, b Record) int {
 	return cmp.Or(cmp.Compare(b.BuiltAt, a.BuiltAt), cmp.Compare(b.UID, a.UID))
 }
-
-// Retire keeps a layer from being found again.
-func (s *Store) Retire(uid string) { _ = os.Remove(s.recordFile(uid)) }
 
 // Hide returns a text that is the same for the same value in this store, and from which the value cannot
 // be guessed without the folder of the store.
@@ -170,7 +196,7 @@ func (s *Store) list() ([]Record, error) {
 		if errors.Join(err, usedErr) != nil || json.Unmarshal(content, &r) != nil || r.UID != uid {
 			continue
 		}
-		r.usedAt = used.ModTime()
+		r.usedAt, r.uses = used.ModTime(), used.Size()
 		list = append(list, r)
 	}
 	return list, nil
@@ -221,24 +247,8 @@ func removeAll(dir string) error {
 // sweep removes what killed processes have left, layers of the key that have been replaced, and
 // the longest unused ones beyond the bound. The layer with the uid keep stays.
 func (s *Store) sweep(keep, key string) error {
-	entries, err := os.ReadDir(s.dir)
-	if err != nil {
-		return fmt.Errorf("list layers: %w", err)
-	}
-	for _, e := range entries {
-		info, err := e.Info()
-		old := err == nil && time.Since(info.ModTime()) > 4*lastPause
-		if ext := filepath.Ext(e.Name()); old && (ext == ".failed" || ext == ".making") {
-			_ = os.Remove(filepath.Join(s.dir, e.Name()))
-		}
-		uid, ok := strings.CutSuffix(e.Name(), ".lock")
-		half := func() bool {
-			_, err := os.Stat(s.recordFile(uid))
-			return errors.Is(err, fs.ErrNotExist)
-		}
-		if ok && uid != keep && half() {
-			s.removeIf(uid, half) // unless it is complete now
-		}
+	if err := s.tidy(keep); err != nil {
+		return err
 	}
 	list, err := s.list()
 	if err != nil {
@@ -266,6 +276,33 @@ func (s *Store) sweep(keep, key string) error {
 	return nil
 }
 
+// tidy removes what killed processes have left, and what is no longer found and not in use.
+func (s *Store) tidy(keep string) error {
+	entries, err := os.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list layers: %w", err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		old := err == nil && time.Since(info.ModTime()) > 4*lastPause
+		if ext := filepath.Ext(e.Name()); old && (ext == ".failed" || ext == ".making" || ext == ".retired") {
+			_ = os.Remove(filepath.Join(s.dir, e.Name()))
+		}
+		uid, ok := strings.CutSuffix(e.Name(), ".lock")
+		half := func() bool {
+			_, err := os.Stat(s.recordFile(uid))
+			return errors.Is(err, fs.ErrNotExist)
+		}
+		if ok && uid != keep && half() {
+			s.removeIf(uid, half) // unless it is complete now
+		}
+	}
+	return nil
+}
+
 // MakeRoom removes all layers that are not in use, if err means that the disk is full: no run may fail
 // because layers fill it.
 func (s *Store) MakeRoom(err error) {
@@ -276,55 +313,6 @@ func (s *Store) MakeRoom(err error) {
 	for _, r := range list {
 		s.remove(r.UID)
 	}
-}
-
-// failure is why a key has no layer.
-type failure struct {
-	Reason   string    `json:"reason"`
-	Attempts int       `json:"attempts"`
-	Until    time.Time `json:"until"` // when to try again
-}
-
-// The pause after a preparation that made no layer, which doubles each time.
-const (
-	firstPause = time.Minute
-	lastPause  = 6 * time.Hour
-)
-
-func (s *Store) makingFile(key string) string { return filepath.Join(s.dir, key+".making") }
-
-func (s *Store) failureFile(key string) string { return filepath.Join(s.dir, key+".failed") }
-
-// Fail records why a key got no layer, and returns when to try again.
-func (s *Store) Fail(key, reason string, now time.Time) (until time.Time, err error) {
-	f, _ := s.failure(key)
-	pause := min(firstPause<<min(f.Attempts, 20), lastPause)
-	f = failure{reason, f.Attempts + 1, now.Add(pause)}
-	content, err := json.Marshal(f)
-	if err == nil {
-		err = os.MkdirAll(s.dir, 0o700)
-	}
-	if err == nil {
-		err = replace(s.failureFile(key), s.failureFile(penstock.NewID()), content) // swept as one
-	}
-	return f.Until, err
-}
-
-// Failed returns why a key got no layer, while it is too early to try again.
-func (s *Store) Failed(key string, now time.Time) (reason string, until time.Time) {
-	f, err := s.failure(key)
-	if err != nil || !now.Before(f.Until) {
-		return "", time.Time{}
-	}
-	return f.Reason, f.Until
-}
-
-func (s *Store) failure(key string) (f failure, err error) {
-	content, err := os.ReadFile(s.failureFile(key))
-	if err == nil {
-		err = json.Unmarshal(content, &f)
-	}
-	return f, err
 }
 
 // replace writes a file as a whole or not at all. temp is another file, which a killed process leaves.

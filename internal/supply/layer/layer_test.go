@@ -146,7 +146,7 @@ func TestALayerIsTheFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := store.Find("k")
+	l, err := store.Find("k", nil)
 	if err != nil || l.UID != r.UID {
 		t.Fatalf("found %v, %v", l, err)
 	}
@@ -183,7 +183,7 @@ func TestACopyIsNotTheLayer(t *testing.T) {
 	}
 	write(t, filepath.Join(from, "a"), "the run that made it works on", 0o644)
 	for range 2 {
-		l, err := store.Find("k")
+		l, err := store.Find("k", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +223,7 @@ func TestWhatIsThereStays(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(to, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	l, err := store.Find("k")
+	l, err := store.Find("k", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestNoLayerHasASecret(t *testing.T) {
 			if strings.Contains(err.Error(), value) {
 				t.Errorf("the error has the secret: %v", err)
 			}
-			if _, err := layer.Open(dir, 0).Find("k"); !errors.Is(err, layer.ErrNone) {
+			if _, err := layer.Open(dir, 0).Find("k", nil); !errors.Is(err, layer.ErrNone) {
 				t.Errorf("there is a layer: %v", err)
 			}
 			if entries, _ := os.ReadDir(dir); len(entries) > 0 {
@@ -337,14 +337,14 @@ func TestTheStoreIsBounded(t *testing.T) {
 		}
 	}
 	has := func(key string) bool {
-		l, err := store.Find(key)
+		l, err := store.Find(key, nil)
 		if err == nil {
 			l.Release()
 		}
 		return err == nil
 	}
 	add("a")
-	used, err := store.Find("a")
+	used, err := store.Find("a", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,7 +396,7 @@ func TestHolesAreNoContent(t *testing.T) {
 	if err := seal(t, store, "k", "work", root, layer.Secret{"TOKEN", "not in there"}); err != nil {
 		t.Fatal(err)
 	}
-	l, err := store.Find("k")
+	l, err := store.Find("k", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -477,7 +477,7 @@ func TestACopyStops(t *testing.T) {
 	if err := seal(t, store, "k", "work", openRoot(t, from)); err != nil {
 		t.Fatal(err)
 	}
-	l, err := store.Find("k")
+	l, err := store.Find("k", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -557,7 +557,7 @@ func TestAKilledProcessLeavesNoHalfLayer(t *testing.T) {
 		}
 		_ = maker.Process.Kill()
 		_ = maker.Wait()
-		l, err := layer.Open(dir, 0).Find("k")
+		l, err := layer.Open(dir, 0).Find("k", nil)
 		if errors.Is(err, layer.ErrNone) {
 			continue
 		}
@@ -598,7 +598,7 @@ func TestManyAtOnce(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				l, err := store.Find(key)
+				l, err := store.Find(key, nil)
 				if err != nil {
 					return err
 				}
@@ -623,7 +623,7 @@ func TestAFailureWaitsLonger(t *testing.T) {
 		t.Errorf("a new key failed: %s", reason)
 	}
 	for i, minutes := range []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360} {
-		until, err := store.Fail("k", "npm is away", now)
+		until, err := store.Fail(layer.Record{Key: "k"}, "npm is away", now)
 		if err != nil || until.Sub(now) != time.Duration(minutes)*time.Minute {
 			t.Errorf("after %d failures it waits %s, %v", i+1, until.Sub(now), err)
 		}
@@ -640,7 +640,7 @@ func TestAFailureWaitsLonger(t *testing.T) {
 	if err := seal(t, store, "k", "work", openRoot(t, from)); err != nil {
 		t.Fatal(err)
 	}
-	if until, err := store.Fail("k", "again", now); err != nil || until.Sub(now) != time.Minute {
+	if until, err := store.Fail(layer.Record{Key: "k"}, "again", now); err != nil || until.Sub(now) != time.Minute {
 		t.Errorf("after a success it waits %s, %v", until.Sub(now), err)
 	}
 }

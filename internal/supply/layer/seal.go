@@ -126,7 +126,10 @@ func (s *Store) begin(r *Record) (making *filelock.Lock, err error) {
 func (s *Store) has(r Record) bool {
 	list, err := s.list()
 	return err == nil && slices.ContainsFunc(list, func(there Record) bool {
-		return there.Key == r.Key && slices.Equal(there.Heads, r.Heads)
+		return there.Key == r.Key && slices.EqualFunc(there.Heads, r.Heads, func(a, b Head) bool {
+			a.URL, b.URL = "", "" // which layers of older versions lack
+			return a == b
+		})
 	})
 }
 

@@ -78,6 +78,7 @@ import type {
   ListModelsResponse,
   ListOccurrencesQuery,
   ListOccurrencesResponse,
+  ListPrebuildsResponse,
   ListRevisionsQuery,
   ListRevisionsResponse,
   ListRunCallsQuery,
@@ -870,6 +871,48 @@ export class EnvironmentsResource extends Resource {
         method: 'DELETE',
         path: '/agent/environments/{environmentUid}',
         args: { environmentUid },
+      },
+      options,
+    );
+  }
+
+  /**
+   * List the prepared workspaces of an environment.
+   *
+   * Lists what workers keep for later runs of an environment, the newest first: prepared workspaces, and the last
+   * failures of preparations that left none. A worker reports it when it changes. The workspaces of workers that
+   * have not been seen for seven days are left out. The response has at most 1000 workspaces that are ready or
+   * failed.
+   *
+   * Needs the scope `runs:read`.
+   */
+  listPrebuilds(environmentUid: string, options?: RequestOptions): APIPromise<ListPrebuildsResponse> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/agent/environments/{environmentUid}/prebuilds',
+        args: { environmentUid },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Delete a prepared workspace.
+   *
+   * Deletes a prepared workspace on all workers, and all prepared workspaces that were made from it. No run that is
+   * claimed after the response gets one of them, also if its worker is away now. A run that already has a copy
+   * keeps it. Until its worker has removed it from its disk, the list shows it as `retired`. A repeated request
+   * changes nothing. If it is a failure, the next run tries again at once.
+   *
+   * Needs the scope `factories:manage`.
+   */
+  deletePrebuild(environmentUid: string, puid: string, options?: RequestOptions): APIPromise<void> {
+    return this.core.none(
+      {
+        method: 'DELETE',
+        path: '/agent/environments/{environmentUid}/prebuilds/{puid}',
+        args: { environmentUid, puid },
       },
       options,
     );

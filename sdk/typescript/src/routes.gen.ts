@@ -46,6 +46,7 @@ import type {
   ListKeysResponse,
   ListModelsResponse,
   ListOccurrencesResponse,
+  ListPrebuildsResponse,
   ListRevisionsResponse,
   ListRunCallsResponse,
   ListRunsResponse,
@@ -144,6 +145,8 @@ export interface Routes {
   'GET /agent/environments/{environmentUid}': CloudEnvironment;
   'PUT /agent/environments/{environmentUid}': CloudEnvironment;
   'DELETE /agent/environments/{environmentUid}': undefined;
+  'GET /agent/environments/{environmentUid}/prebuilds': ListPrebuildsResponse;
+  'DELETE /agent/environments/{environmentUid}/prebuilds/{puid}': undefined;
   'GET /factory': ListFactoriesResponse;
   'POST /factory': Factory;
   'GET /factory/{factoryUid}': Factory;

@@ -1842,6 +1842,50 @@ export interface Prebuild {
   secrets?: string[] | undefined;
 }
 
+/** Prepared workspaces. */
+export interface ListPrebuildsResponse {
+  /** The prepared workspaces. */
+  prebuilds: PreparedWorkspace[];
+}
+
+/** A workspace that a worker keeps for later runs of an environment, or why it keeps none. */
+export interface PreparedWorkspace {
+  /** Its uid. If workers have copies of one disk, several have the same one. */
+  uid: string;
+  /** Runs get a `ready` one. `failed`: the preparation left none. `retired`: no new run gets it. */
+  state: Open<'ready' | 'failed' | 'retired'>;
+  /** Why it has failed or was retired. */
+  reason?: string;
+  /** The `prebuild.mode` that made it. */
+  mode?: Open<'lazy' | 'off'>;
+  /** The commits of its repositories. */
+  heads: PreparedHead[];
+  /** Digest of its container image. Absent: the programs of the worker's machine. */
+  image_digest?: string;
+  /** The worker that keeps it. */
+  worker_host: string;
+  /** Its size. */
+  bytes: number;
+  /** The number of its files. */
+  files: number;
+  /** How long its preparation took. */
+  duration_ms: number;
+  /** When it was made, or when the last preparation failed. */
+  built_at: string;
+  /** When a run last got it. Absent: never. */
+  last_used_at?: string;
+  /** How many runs got it. */
+  uses: number;
+}
+
+/** The commit of a repository in a prepared workspace. */
+export interface PreparedHead {
+  /** URL of the repository without credentials; empty if it is unknown. */
+  url: string;
+  /** The commit. */
+  commit: string;
+}
+
 /** A repository on GitHub. */
 export interface GitHubRepo {
   /** Owner of the repository. */

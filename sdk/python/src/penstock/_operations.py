@@ -710,6 +710,27 @@ delete_environment: Operation[None] = Operation(
     path_names=("environment_uid",),
 )
 
+list_prebuilds: Operation[types.ListPrebuildsResponse] = Operation(
+    "listPrebuilds",
+    "environments.list_prebuilds",
+    "GET",
+    "/agent/environments/{uid}/prebuilds",
+    response_type=types.ListPrebuildsResponse,
+    path_names=("environment_uid",),
+)
+
+delete_prebuild: Operation[None] = Operation(
+    "deletePrebuild",
+    "environments.delete_prebuild",
+    "DELETE",
+    "/agent/environments/{uid}/prebuilds/{puid}",
+    response_type=None,
+    path_names=(
+        "environment_uid",
+        "puid",
+    ),
+)
+
 create_factory: Operation[types.Factory] = Operation(
     "createFactory",
     "factories.create",

@@ -701,7 +701,7 @@ class Harnesses(Resource):
 
 
 class Environments(Resource):
-    """`client.environments`: list, create, get, update, delete."""
+    """`client.environments`: list, create, get, update, delete, list_prebuilds, delete_prebuild."""
 
     def list(
         self, **arguments: Unpack[params.ListEnvironmentsParams]
@@ -743,6 +743,31 @@ class Environments(Resource):
         Deletes an environment. New runs cannot use it. Its existing runs stay.
         """
         return self._call(operations.delete_environment, arguments, environment_uid)
+
+    def list_prebuilds(
+        self, environment_uid: str, **arguments: Unpack[Options]
+    ) -> types.ListPrebuildsResponse:
+        """List the prepared workspaces of an environment.
+
+        Lists what workers keep for later runs of an environment, the newest first: prepared
+        workspaces, and the last failures of preparations that left none. A worker reports it
+        when it changes. The workspaces of workers that have not been seen for seven days are
+        left out. The response has at most 1000 workspaces that are ready or failed.
+        """
+        return self._call(operations.list_prebuilds, arguments, environment_uid)
+
+    def delete_prebuild(
+        self, environment_uid: str, puid: str, **arguments: Unpack[Options]
+    ) -> None:
+        """Delete a prepared workspace.
+
+        Deletes a prepared workspace on all workers, and all prepared workspaces that were made
+        from it. No run that is claimed after the response gets one of them, also if its worker
+        is away now. A run that already has a copy keeps it. Until its worker has removed it
+        from its disk, the list shows it as `retired`. A repeated request changes nothing. If it
+        is a failure, the next run tries again at once.
+        """
+        return self._call(operations.delete_prebuild, arguments, environment_uid, puid)
 
 
 class Factories(Resource):
@@ -1627,7 +1652,7 @@ class Resources(Resource):
 
     @cached_property
     def environments(self) -> Environments:
-        """Methods: list, create, get, update, delete."""
+        """Methods: list, create, get, update, delete, list_prebuilds, delete_prebuild."""
         return Environments(self._connection)
 
     @cached_property

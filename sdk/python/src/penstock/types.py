@@ -153,6 +153,7 @@ __all__ = [
     "ListKeysResponse",
     "ListModelsResponse",
     "ListOccurrencesResponse",
+    "ListPrebuildsResponse",
     "ListRevisionsResponse",
     "ListRunCallsResponse",
     "ListRunsResponse",
@@ -197,6 +198,8 @@ __all__ = [
     "Prebuild",
     "PrepareAttachmentsResponse",
     "PreparedAttachment",
+    "PreparedHead",
+    "PreparedWorkspace",
     "PullRequestArtifact",
     "PullRequestArtifactData",
     "PullRequestArtifactResponse",
@@ -2959,6 +2962,66 @@ class Prebuild(Model):
     """Names of the secrets that the commands get as variables. Only runs that have all of them get
     what was kept. If a file has the value of one afterwards, nothing is kept.
     """
+
+
+class ListPrebuildsResponse(Model):
+    """Prepared workspaces."""
+
+    prebuilds: list[PreparedWorkspace]
+    """The prepared workspaces."""
+
+
+class PreparedWorkspace(Model):
+    """A workspace that a worker keeps for later runs of an environment, or why it keeps none."""
+
+    uid: str
+    """Its uid. If workers have copies of one disk, several have the same one."""
+
+    state: Literal["ready", "failed", "retired"] | str
+    """Runs get a `ready` one. `failed`: the preparation left none. `retired`: no new run gets it."""
+
+    reason: str | None = None
+    """Why it has failed or was retired."""
+
+    mode: Literal["lazy", "off"] | str | None = None
+    """The `prebuild.mode` that made it."""
+
+    heads: list[PreparedHead]
+    """The commits of its repositories."""
+
+    image_digest: str | None = None
+    """Digest of its container image. Absent: the programs of the worker's machine."""
+
+    worker_host: str
+    """The worker that keeps it."""
+
+    bytes: int
+    """Its size."""
+
+    files: int
+    """The number of its files."""
+
+    duration_ms: int
+    """How long its preparation took."""
+
+    built_at: datetime
+    """When it was made, or when the last preparation failed."""
+
+    last_used_at: datetime | None = None
+    """When a run last got it. Absent: never."""
+
+    uses: int
+    """How many runs got it."""
+
+
+class PreparedHead(Model):
+    """The commit of a repository in a prepared workspace."""
+
+    url: str
+    """URL of the repository without credentials; empty if it is unknown."""
+
+    commit: str
+    """The commit."""
 
 
 class GitHubRepo(Model):

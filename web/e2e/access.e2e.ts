@@ -126,6 +126,7 @@ test('a page of something that does not exist says so, and leads to the list', a
   await missing('/factory/AAAAAAAAAAAAAAAAAAAAAA/history', 'factory', 'Go to Factories', '/factories');
   await missing(`/factory/${uid}/webhooks/${uid}`, 'webhook', 'Go to Webhooks', '/webhooks');
   await missing(`/factory/${uid}/automations/${uid}`, 'automation', 'Go to Automations', '/automations');
+  await missing(`/environments/${uid}`, 'environment', 'Go to Environments', '/environments');
   const log = `/factory/${uid}/webhooks/${hook.uid}`;
   await missing(`${log}/deliveries/${none}`, 'delivery', 'Go to the deliveries of the webhook', log);
   await page.goto(`${server.url}${log}/deliveries/${none}`);
@@ -134,10 +135,7 @@ test('a page of something that does not exist says so, and leads to the list', a
   await page.goto(`${server.url}/factory/AAAAAAAAAAAAAAAAAAAAAA`);
   await page.getByText('This factory does not exist').waitFor();
   await world.look('factory-missing');
-  for (const [path, link] of [
-    [`/environments/${none}`, 'Go to Environments'],
-    [`/schedules/${none}`, 'Go to Schedules'],
-  ] as const) {
+  for (const [path, link] of [[`/schedules/${none}`, 'Go to Schedules']] as const) {
     await page.goto(server.url + path);
     await page.getByRole('heading', { name: 'Page not found' }).waitFor();
     await page.getByRole('link', { name: link }).click();

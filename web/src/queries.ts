@@ -81,6 +81,16 @@ export const environmentsQuery = queryOptions({
   queryFn: ({ signal }) => client.environments.list({ sort_by: 'name' }, { signal }),
 });
 
+export const environmentQuery = (uid: string) =>
+  queryOptions({ queryKey: ['environments', uid], queryFn: ({ signal }) => client.environments.get(uid, { signal }) });
+
+/** What workers keep for later runs of an environment. */
+export const prebuildsQuery = (uid: string) =>
+  queryOptions({
+    queryKey: ['environments', uid, 'prebuilds'],
+    queryFn: ({ signal }) => client.environments.listPrebuilds(uid, { signal }),
+  });
+
 /** The first 500 factories by name. Others can only be opened by URL. */
 export const allFactoriesQuery = queryOptions({
   queryKey: ['factories', 'all'],

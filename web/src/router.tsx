@@ -103,6 +103,12 @@ const environmentsRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/environments/EnvironmentsPage.tsx'), 'EnvironmentsPage'),
 });
 
+const environmentRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/environments/$uid',
+  component: lazyRouteComponent(() => import('./pages/environments/EnvironmentPage.tsx'), 'EnvironmentPage'),
+});
+
 const spendRoute = createRoute({
   getParentRoute: () => appRoute,
   path: '/spend',
@@ -252,6 +258,7 @@ const routeTree = rootRoute.addChildren([
     ...ofFactoryRoutes,
     schedulesRoute,
     environmentsRoute,
+    environmentRoute,
     spendRoute,
     workersRoute,
     secretsRoute,

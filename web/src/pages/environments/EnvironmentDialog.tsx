@@ -1,11 +1,11 @@
-import { ActionIcon, Button, Fieldset, Group, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
+import { ActionIcon, Button, Fieldset, Group, NativeSelect, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
 import type { CloudEnvironment } from '@penstock/sdk';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { client } from '../../api.ts';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import { Icon } from '../../ui/Icon.tsx';
-import { type CommandDraft, configOf, draftOf, type EnvironmentDraft, isGitHub, type RepoDraft } from './draft.ts';
+import { type CommandDraft, configOf, draftOf, type EnvironmentDraft, isGitHub, type PrebuildDraft, type RepoDraft } from './draft.ts';
 
 /** Creates or replaces an environment. */
 export default function EnvironmentDialog({ environment, close }: { environment: CloudEnvironment | undefined; close: () => void }) {
@@ -46,7 +46,66 @@ export default function EnvironmentDialog({ environment, close }: { environment:
       )}
       <Repositories repos={draft.repos} change={(repos) => set({ repos })} />
       <Commands commands={draft.commands} change={(commands) => set({ commands })} />
+      <PrebuildFields prebuild={draft.prebuild} change={(prebuild) => set({ prebuild })} />
     </FormDialog>
+  );
+}
+
+/** What is kept of the setup for later runs. */
+function PrebuildFields({ prebuild, change }: { prebuild: PrebuildDraft; change: (prebuild: PrebuildDraft) => void }) {
+  const set = (part: Partial<PrebuildDraft>): void => change({ ...prebuild, ...part });
+  return (
+    <Fieldset legend="Prepared workspaces" p="xs">
+      <Stack gap="xs">
+        <NativeSelect
+          label="What the setup leaves"
+          value={prebuild.mode}
+          data={[
+            { value: '', label: 'Kept for runs without variables' },
+            { value: 'lazy', label: 'Kept for all runs' },
+            { value: 'off', label: 'Not kept' },
+          ]}
+          onChange={(event) => set({ mode: event.currentTarget.value as PrebuildDraft['mode'] })}
+        />
+        {prebuild.mode === 'lazy' && (
+          <>
+            <Textarea
+              label="Inputs"
+              description="Files whose change needs the commands again, one pattern in a line. By default, every new commit does."
+              placeholder="**/package-lock.json"
+              autosize
+              maxRows={6}
+              spellCheck={false}
+              classNames={{ input: 'mono' }}
+              value={prebuild.inputs}
+              onChange={(event) => set({ inputs: event.currentTarget.value })}
+            />
+            <Textarea
+              label="Update commands"
+              description="Run instead of the setup commands on what was kept, one in a line."
+              placeholder="npm install"
+              autosize
+              maxRows={6}
+              spellCheck={false}
+              classNames={{ input: 'mono' }}
+              value={prebuild.commands}
+              onChange={(event) => set({ commands: event.currentTarget.value })}
+            />
+            <Textarea
+              label="Secrets of the setup"
+              description="Variables that the commands get, one name in a line. Only runs with all of them use what is kept."
+              placeholder="NPM_TOKEN"
+              autosize
+              maxRows={6}
+              spellCheck={false}
+              classNames={{ input: 'mono' }}
+              value={prebuild.secrets}
+              onChange={(event) => set({ secrets: event.currentTarget.value })}
+            />
+          </>
+        )}
+      </Stack>
+    </Fieldset>
   );
 }
 

@@ -30,9 +30,9 @@ const columns: Column<CloudEnvironment>[] = [
     main: true,
     cell: (environment) => (
       <>
-        <Text component="span" size="sm" fw={500}>
+        <Anchor component={Link} to="/environments/$uid" params={{ uid: environment.uid } as never} size="sm" fw={500} underline="hover">
           {nameOf(environment)}
-        </Text>{' '}
+        </Anchor>{' '}
         {environment.setup_failed && <Status tone="bad">Setup failed</Status>}
         {environment.config.description && (
           <Text size="xs" c="dimmed" className="clip" title={environment.config.description}>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { configOf, draftOf } from './draft.ts';
+import { commitsOf, configOf, draftOf } from './draft.ts';
 
 test('an environment that is not changed stays as it is, with what cannot be edited here', () => {
   const config = {
@@ -12,6 +12,7 @@ test('an environment that is not changed stays as it is, with what cannot be edi
     setup_commands: ['npm ci', 'if true; then\n  make\nfi'],
     providers: { aws: {} },
     failure_session_retention_minutes: 5,
+    prebuild: { mode: 'lazy' as const, inputs: ['**/go.sum'], update_commands: ['npm install'], secrets: ['NPM_TOKEN'] },
   };
   expect(configOf(draftOf(config), config)).toEqual(config);
 });
@@ -26,4 +27,15 @@ test('what was emptied is left out', () => {
   };
   const draft = { ...draftOf(before), image: ' ', commands: [{ id: 1, text: ' ' }], repos: [{ id: 2, place: ' acme/shop ', ref: 'x' }] };
   expect(configOf(draft, before)).toEqual({ name: 'linux', github_repos: [{ owner: 'acme', repo: 'shop' }] });
+});
+
+test('commits are named by their repositories', () => {
+  const commit = '9fceb02d0ae598e95dc970b74767f19372d61af8';
+  expect(
+    commitsOf([
+      { url: 'https://github.com/acme/shop.git', commit },
+      { url: 'git@example.com:lib', commit },
+      { url: '', commit },
+    ]),
+  ).toBe('shop 9fceb02d, lib 9fceb02d, 9fceb02d');
 });

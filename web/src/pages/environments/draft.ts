@@ -1,4 +1,4 @@
-import type { CloudEnvironmentConfig } from '@penstock/sdk';
+import type { CloudEnvironmentConfig, Prebuild, PreparedHead } from '@penstock/sdk';
 
 /** A repository in the form: owner/name on GitHub, or a URL, with an optional ref. */
 export interface RepoDraft {
@@ -20,6 +20,15 @@ export interface EnvironmentDraft {
   secret: string;
   repos: RepoDraft[];
   commands: CommandDraft[];
+  prebuild: PrebuildDraft;
+}
+
+/** What is kept for later runs; the lists have one entry in a line. An empty mode is the default. */
+export interface PrebuildDraft {
+  mode: '' | 'lazy' | 'off';
+  inputs: string;
+  commands: string;
+  secrets: string;
 }
 
 const onGitHub = /^[\w.-]+\/[\w.-]+$/;
@@ -42,7 +51,37 @@ export function draftOf(config: CloudEnvironmentConfig = {}): EnvironmentDraft {
       ...(config.repos ?? []).map(({ url, ref }) => ({ id: id++, place: url, ref: ref ?? '' })),
     ],
     commands: (config.setup_commands ?? []).map((text) => ({ id: id++, text })),
+    prebuild: {
+      mode: config.prebuild ? (config.prebuild.mode === 'off' ? 'off' : 'lazy') : '',
+      inputs: (config.prebuild?.inputs ?? []).join('\n'),
+      commands: (config.prebuild?.update_commands ?? []).join('\n'),
+      secrets: (config.prebuild?.secrets ?? []).join('\n'),
+    },
   };
+}
+
+const linesOf = (text: string): string[] =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+
+function prebuildOf({ mode, inputs, commands, secrets }: PrebuildDraft): { prebuild?: Prebuild } {
+  if (mode === '') {
+    return {};
+  }
+  const lists = { inputs: linesOf(inputs), update_commands: linesOf(commands), secrets: linesOf(secrets) };
+  return { prebuild: { mode, ...Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0)) } };
+}
+
+/** The repositories of a prepared workspace with the beginnings of their commits. */
+export function commitsOf(heads: PreparedHead[]): string {
+  return heads
+    .map(({ url, commit }) => {
+      const name = url.slice(Math.max(url.lastIndexOf('/'), url.lastIndexOf(':')) + 1).replace(/\.git$/, '');
+      return [name, commit.slice(0, 8)].filter(Boolean).join(' ');
+    })
+    .join(', ');
 }
 
 /** The environment of a draft. Fields that the form does not show keep their values. */
@@ -55,6 +94,7 @@ export function configOf(draft: EnvironmentDraft, before: CloudEnvironmentConfig
     github_repos: _g,
     repos: _r,
     setup_commands: _s,
+    prebuild: _p,
     ...rest
   } = before;
   const repos = draft.repos.filter(({ place }) => place.trim() !== '');
@@ -76,5 +116,6 @@ export function configOf(draft: EnvironmentDraft, before: CloudEnvironmentConfig
       : {}),
     ...(far.length > 0 ? { repos: far.map(({ place, ref }) => ({ url: place.trim(), ...(ref.trim() ? { ref: ref.trim() } : {}) })) } : {}),
     ...(commands.length > 0 ? { setup_commands: commands } : {}),
+    ...prebuildOf(draft.prebuild),
   };
 }

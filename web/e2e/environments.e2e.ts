@@ -65,7 +65,8 @@ test('an environment shows what workers keep for it, and deletes it with what wa
   const form = page.getByRole('dialog', { name: 'Edit shop' });
   await form.getByLabel('What the setup leaves').selectOption('lazy');
   await form.getByLabel('Inputs').fill('**/package-lock.json\ngo.sum\n');
-  await form.getByLabel('Update commands').fill('npm install');
+  await form.getByRole('button', { name: 'Add an update command' }).click();
+  await form.getByLabel('Update command 1', { exact: true }).fill('npm install');
   await form.getByLabel('Secrets of the setup').fill('NPM_TOKEN');
   await world.look('environment-form');
   await form.getByRole('button', { name: 'Save' }).click();

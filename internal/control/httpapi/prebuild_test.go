@@ -175,6 +175,16 @@ func prebuildHostile(t *testing.T, w *world, c penstock.Control) {
 	if list := w.prebuilds(path); len(list) != penstock.MaxReportedLayers {
 		t.Errorf("%d layers are known", len(list))
 	}
+	other, elsewhere := w.newEnvironment("other")
+	spread := slices.Clone(layers[:600])
+	for range 600 {
+		spread = append(spread, layerOf(other, penstock.NewID()))
+	}
+	reportAll(t, c, spread...)
+	if here, there := len(w.prebuilds(path)), len(w.prebuilds(elsewhere)); here != 600 || there != 400 {
+		t.Errorf("%d and %d layers of one worker are known", here, there)
+	}
+	reportAll(t, c, layers...)
 	for range 17 { // about a hundred thousand
 		layers = append(layers, layers...)
 		if len(layers) > 100_000 {

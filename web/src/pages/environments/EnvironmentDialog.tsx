@@ -45,7 +45,7 @@ export default function EnvironmentDialog({ environment, close }: { environment:
         />
       )}
       <Repositories repos={draft.repos} change={(repos) => set({ repos })} />
-      <Commands commands={draft.commands} change={(commands) => set({ commands })} />
+      <Commands legend="Setup commands, in order" label="Command" commands={draft.commands} change={(commands) => set({ commands })} />
       <PrebuildFields prebuild={draft.prebuild} change={(prebuild) => set({ prebuild })} />
     </FormDialog>
   );
@@ -80,16 +80,11 @@ function PrebuildFields({ prebuild, change }: { prebuild: PrebuildDraft; change:
               value={prebuild.inputs}
               onChange={(event) => set({ inputs: event.currentTarget.value })}
             />
-            <Textarea
-              label="Update commands"
-              description="Run instead of the setup commands on what was kept, one in a line."
-              placeholder="npm install"
-              autosize
-              maxRows={6}
-              spellCheck={false}
-              classNames={{ input: 'mono' }}
-              value={prebuild.commands}
-              onChange={(event) => set({ commands: event.currentTarget.value })}
+            <Commands
+              legend="Commands on what was kept, instead of the setup commands"
+              label="Update command"
+              commands={prebuild.commands}
+              change={(commands) => set({ commands })}
             />
             <Textarea
               label="Secrets of the setup"
@@ -143,14 +138,22 @@ function Repositories({ repos, change }: { repos: RepoDraft[]; change: (repos: R
   );
 }
 
-function Commands({ commands, change }: { commands: CommandDraft[]; change: (commands: CommandDraft[]) => void }) {
+interface CommandsProps {
+  legend: string;
+  /** The name of one of them. */
+  label: string;
+  commands: CommandDraft[];
+  change: (commands: CommandDraft[]) => void;
+}
+
+function Commands({ legend, label, commands, change }: CommandsProps) {
   return (
-    <Fieldset legend="Setup commands, in order" p="xs">
+    <Fieldset legend={legend} p="xs">
       <Stack gap="xs">
         {commands.map(({ id, text }, i) => (
           <Group key={id} gap={4} wrap="nowrap">
             <Textarea
-              aria-label={`Command ${i + 1}`}
+              aria-label={`${label} ${i + 1}`}
               placeholder="npm ci"
               flex={1}
               autosize
@@ -164,10 +167,13 @@ function Commands({ commands, change }: { commands: CommandDraft[]; change: (com
                 change(commands.map((one) => (one.id === id ? { id, text: next } : one)));
               }}
             />
-            <Remove label={`Remove command ${i + 1}`} act={() => change(commands.filter((one) => one.id !== id))} />
+            <Remove label={`Remove ${label.toLowerCase()} ${i + 1}`} act={() => change(commands.filter((one) => one.id !== id))} />
           </Group>
         ))}
-        <Add label="Add a command" act={() => change([...commands, { id: nextId(commands), text: '' }])} />
+        <Add
+          label={`Add ${label === 'Command' ? 'a' : 'an'} ${label.toLowerCase()}`}
+          act={() => change([...commands, { id: nextId(commands), text: '' }])}
+        />
       </Stack>
     </Fieldset>
   );

@@ -12,7 +12,12 @@ test('an environment that is not changed stays as it is, with what cannot be edi
     setup_commands: ['npm ci', 'if true; then\n  make\nfi'],
     providers: { aws: {} },
     failure_session_retention_minutes: 5,
-    prebuild: { mode: 'lazy' as const, inputs: ['**/go.sum'], update_commands: ['npm install'], secrets: ['NPM_TOKEN'] },
+    prebuild: {
+      mode: 'lazy' as const,
+      inputs: ['**/go.sum'],
+      update_commands: ['npm install', 'if true; then\n  make\nfi'],
+      secrets: ['NPM_TOKEN'],
+    },
   };
   expect(configOf(draftOf(config), config)).toEqual(config);
 });

@@ -23,11 +23,11 @@ export interface EnvironmentDraft {
   prebuild: PrebuildDraft;
 }
 
-/** What is kept for later runs; the lists have one entry in a line. An empty mode is the default. */
+/** What is kept for later runs; inputs and secrets have one entry in a line. An empty mode is the default. */
 export interface PrebuildDraft {
   mode: '' | 'lazy' | 'off';
   inputs: string;
-  commands: string;
+  commands: CommandDraft[];
   secrets: string;
 }
 
@@ -54,11 +54,13 @@ export function draftOf(config: CloudEnvironmentConfig = {}): EnvironmentDraft {
     prebuild: {
       mode: config.prebuild ? (config.prebuild.mode === 'off' ? 'off' : 'lazy') : '',
       inputs: (config.prebuild?.inputs ?? []).join('\n'),
-      commands: (config.prebuild?.update_commands ?? []).join('\n'),
+      commands: (config.prebuild?.update_commands ?? []).map((text) => ({ id: id++, text })),
       secrets: (config.prebuild?.secrets ?? []).join('\n'),
     },
   };
 }
+
+const textsOf = (commands: CommandDraft[]): string[] => commands.map(({ text }) => text).filter((text) => text.trim() !== '');
 
 const linesOf = (text: string): string[] =>
   text
@@ -70,7 +72,7 @@ function prebuildOf({ mode, inputs, commands, secrets }: PrebuildDraft): { prebu
   if (mode === '') {
     return {};
   }
-  const lists = { inputs: linesOf(inputs), update_commands: linesOf(commands), secrets: linesOf(secrets) };
+  const lists = { inputs: linesOf(inputs), update_commands: textsOf(commands), secrets: linesOf(secrets) };
   return { prebuild: { mode, ...Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0)) } };
 }
 
@@ -99,7 +101,7 @@ export function configOf(draft: EnvironmentDraft, before: CloudEnvironmentConfig
   } = before;
   const repos = draft.repos.filter(({ place }) => place.trim() !== '');
   const [near, far] = [repos.filter(({ place }) => isGitHub(place)), repos.filter(({ place }) => !isGitHub(place))];
-  const commands = draft.commands.map(({ text }) => text).filter((text) => text.trim() !== '');
+  const commands = textsOf(draft.commands);
   return {
     ...rest,
     name: draft.name.trim(),

@@ -23,14 +23,17 @@ func TestPreparedWorkspacesFromTheirListToTheirDeletion(t *testing.T) {
 		start := func(want string) {
 			t.Helper()
 			id := startRun(t, env, "demo: run cat made", "--environment", "app", "--wait")
-			if timeline := string(send(t, s, http.MethodGet, "/agent/runs/"+id+"/timeline", "").body); !strings.Contains(timeline, want) {
+			timeline := string(send(t, s, http.MethodGet, "/agent/runs/"+id+"/timeline", "").body)
+			if !strings.Contains(timeline, want) {
 				t.Errorf("the run is not prepared as %s: %s", want, timeline)
 			}
 		}
 		list := func(states ...penstock.PreparedState) (found []penstock.PreparedWorkspace) {
 			t.Helper()
 			testkit.Eventually(t, timeout, func() error {
-				var answer struct{ Prebuilds []penstock.PreparedWorkspace }
+				var answer struct {
+					Prebuilds []penstock.PreparedWorkspace `json:"prebuilds"`
+				}
 				out := call(t, env, "environment", "prebuilds", "app", "-o", "json").out
 				if err := json.Unmarshal([]byte(out), &answer); err != nil {
 					return err

@@ -19,11 +19,11 @@ type SavedCheckpoint struct {
 type Prepared struct {
 	Setup string         `json:"setup"`           // identifies repositories, commands and image
 	Layer string         `json:"layer,omitempty"` // of the worker, with the same files
-	Heads []PreparedHead `json:"heads,omitempty"`
+	Heads []PreparedRepository `json:"heads,omitempty"`
 }
 
-// PreparedHead is a repository of a workspace as it was checked out.
-type PreparedHead struct {
+// PreparedRepository is a repository of a workspace as it was checked out.
+type PreparedRepository struct {
 	Dir    string `json:"dir"`
 	Commit string `json:"commit"`
 	Branch string `json:"branch,omitempty"` // "": none

@@ -124,7 +124,7 @@ func (r restoring) keepPrepared() error {
 	k := kept{Origins: penstock.Prepared{Setup: r.setup, Layer: p.layer}}
 	for _, r := range p.repos {
 		if r.commit != "" {
-			k.Origins.Heads = append(k.Origins.Heads, penstock.PreparedHead{Dir: r.dir, Commit: r.commit, Branch: r.branch})
+			k.Origins.Heads = append(k.Origins.Heads, penstock.PreparedRepository{Dir: r.dir, Commit: r.commit, Branch: r.branch})
 		}
 	}
 	err := p.box.parts(func(parts []layer.Part) (err error) {

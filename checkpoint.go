@@ -25,6 +25,7 @@ type Prepared struct {
 // PreparedRepository is a repository of a workspace as it was checked out.
 type PreparedRepository struct {
 	Dir    string `json:"dir"`
+	URL    string `json:"url"` // without credentials
 	Commit string `json:"commit"`
 	Branch string `json:"branch,omitempty"` // "": none
 }

@@ -83,6 +83,7 @@ type runCreateCmd struct {
 	Name         string            `field:"/config/name" help:"Name of the configuration, for finding similar runs later."`
 	Model        string            `placeholder:"ID" field:"/config/model_id" help:"Model, such as demo/offline."`
 	Environment  string            `placeholder:"UID|NAME" field:"/config/environment_id" help:"Environment to run in, with its repositories and setup commands."`
+	Repo         []string          `sep:"none" placeholder:"REPOSITORY[#REF]" about:"/config/repositories" help:"Repository to work on, in addition to those of the environment: owner/name of GitHub or a URL, with #REF for a branch, tag or commit; repeatable, up to 20."`
 	Agent        string            `placeholder:"UID|NAME" field:"/agent_identity_uid" help:"Agent whose name and settings the run uses."`
 	Skill        string            `placeholder:"REFERENCE" field:"/skill" help:"Skill to follow: owner/repo:path/SKILL.md, owner/repo:name or name."`
 	Attach       []string          `type:"existingfile" sep:"none" placeholder:"FILE" about:"/attachments" help:"File to attach; repeatable, up to 5 files and 25 MiB in total."`
@@ -202,6 +203,11 @@ func (cmd *runCreateCmd) request(ctx context.Context, std *stdio, c *client) (_ 
 			return nil, err
 		}
 	}
+	if cmd.Repo != nil {
+		if config["repositories"], err = repositoriesOf(cmd.Repo); err != nil {
+			return nil, err
+		}
+	}
 	if cmd.Attach != nil {
 		if request["attachments"], err = attachments(cmd.Attach); err != nil {
 			return nil, err
@@ -218,6 +224,24 @@ func (cmd *runCreateCmd) request(ctx context.Context, std *stdio, c *client) (_ 
 	}
 	merge(request, fieldsOf(cmd))
 	return request, nil
+}
+
+// repositoriesOf reads the values of --repo. An error names a value by its position, because it may hold
+// a password.
+func repositoriesOf(list []string) ([]penstock.RunRepository, error) {
+	var repositories []penstock.RunRepository
+	for i, text := range list {
+		r, err := penstock.ParseRunRepository(text)
+		if err != nil {
+			which := ""
+			if len(list) > 1 {
+				which = fmt.Sprintf(" (number %d)", i+1)
+			}
+			return nil, exitf(exitUsage, "--repo%s: %w", which, err)
+		}
+		repositories = append(repositories, r)
+	}
+	return repositories, nil
 }
 
 // environmentOf reads KEY=VALUE and KEY, whose value comes from the caller's

@@ -39,6 +39,7 @@ func runFacts(run penstock.Run) []fact {
 		{"model", config.ModelID},
 		{"harness", config.Harness.Kind()},
 		{"environment", config.EnvironmentID},
+		{"repositories", runRepositories(config)},
 		{"usage", usage(run.Usage)},
 		{"evidence", evidenceText(run.Evidence)},
 		{"parent", run.ParentID},
@@ -50,6 +51,19 @@ func runFacts(run penstock.Run) []fact {
 		list = append(list, fact{"artifact", artifactText(artifact)})
 	}
 	return append(list, fact{"prompt", run.Prompt})
+}
+
+// runRepositories returns the repositories that a run names, as run create reads them.
+func runRepositories(config *penstock.Config) string {
+	var list []string
+	for _, r := range config.Repositories {
+		text := r.URL
+		if r.Ref != "" {
+			text += "#" + r.Ref
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
 }
 
 // waitingText returns what a run waits for and what ends that, "" if nothing. It does not repeat the message.

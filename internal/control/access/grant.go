@@ -37,12 +37,18 @@ func RunSecretNames(all []store.SecretName) []string {
 // A run gets the secrets that its configuration names, and no others. They are
 // checked when it is created, and read when it is claimed.
 
-// MayName returns an error if the configuration names secrets and p may not use secrets. It
-// reads nothing, so the error does not depend on which secrets exist. at points to the
+// MayName returns an error if the configuration names secrets and p may not use secrets. The worker's
+// own ssh key and files count as secrets, so the same holds for a repository that it reads with them.
+// It reads nothing, so the error does not depend on which secrets exist. at points to the
 // configuration.
 func MayName(p penstock.Principal, at string, config *penstock.Config) error {
 	if config == nil || p.May(penstock.ScopeSecretsUse) {
 		return nil
+	}
+	if i := slices.IndexFunc(config.Repositories, penstock.RunRepository.ReadByWorker); i >= 0 {
+		return penstock.Errorf(penstock.CodeNotAuthorized, "naming a repository that workers read with their own ssh key "+
+			"or files, as %s/repositories/%d/url does, needs the scope %s, which the key does not have. Use an https URL",
+			at, i, penstock.ScopeSecretsUse)
 	}
 	uses := config.SecretUses()
 	if len(uses) == 0 {

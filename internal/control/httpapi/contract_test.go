@@ -714,6 +714,8 @@ func (d *driver) callBadly() {
 		{422, "GET", agent + "/artifacts/" + d.seen["pull request"] + "/download", nil},
 		{400, "POST", agent + "/runs", `{}`},
 		{400, "POST", agent + "/run", `{"prompt": 1}`},
+		{422, "POST", agent + "/runs", `{"prompt": "x", "config": {"repositories": [{"connection": "acme"}]}}`},
+		{422, "POST", agent + "/run", `{"prompt": "x", "config": {"repositories": [{"path": "a/b"}]}}`},
 		{400, "POST", agent + "/runs/" + d.seen["run"] + "/followups", `{"mode": "sideways"}`},
 		{400, "POST", agent + "/conversations/" + d.seen["talk"] + "/followups", `{"mode": "sideways"}`},
 		{400, "POST", agent + "/runs/" + d.seen["run"] + "/interrupt", nil}, // it is over

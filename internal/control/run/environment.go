@@ -306,6 +306,12 @@ func CheckRemote(cache *git.Cache, raw string) error {
 	if u, err := url.Parse(raw); err == nil && u.Scheme != "ssh" && u.User != nil {
 		return errors.New("the URL must not hold a user name or password")
 	}
+	if host, path, scp := strings.Cut(raw, ":"); scp && !strings.HasPrefix(path, "//") && !strings.Contains(host, "@") {
+		// user:password@host/path would be the path password@host/path on the host user.
+		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, "@") {
+			return errors.New("the URL must not hold a password: use https://…, ssh://… or user@host:path")
+		}
+	}
 	return nil
 }
 

@@ -110,6 +110,9 @@ func (s *Catalog) SetNetwork(ctx context.Context, p penstock.Principal, run *sto
 	if err := s.checkMCP(p, run, full, servers); err != nil {
 		return err
 	}
+	if err := checkReach(p, run, full); err != nil {
+		return err
+	}
 	if len(servers.Allow) > 0 {
 		policy.Layers = append(policy.Layers, penstock.NetworkLayer{Source: networkMCP, Network: servers})
 	}

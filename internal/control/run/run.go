@@ -126,6 +126,9 @@ func (s *Runs) New(
 	if errs := s.checkRequest(req); errs != nil {
 		return nil, penstock.InvalidFields(errs...)
 	}
+	if err := supportedRepositories(req.Config.Repositories); err != nil {
+		return nil, err
+	}
 	if err := access.MayName(p, "/config", req.Config); err != nil {
 		return nil, err
 	}
@@ -187,6 +190,7 @@ func (s *Runs) checkRequest(req penstock.RunRequest) []penstock.FieldError {
 	errs = append(errs, checkProvenance(req.Metadata)...)
 	errs = append(errs, checkAttachments(req.Attachments)...)
 	errs = append(errs, req.Config.Check("/config", s.harnesses)...)
+	errs = append(errs, checkRepositories(s.catalog.skillCache, req.Config.Repositories)...)
 	if req.Skill != "" { // the configuration has it now
 		for i := range errs {
 			if errs[i].Pointer == "/config/skill_spec" {

@@ -172,7 +172,7 @@ func (s *Skills) checkSkills(ctx context.Context, run *store.NewRun) error {
 // repository may have it.
 func checkBundled(run *store.NewRun, name, pointer string) error {
 	bundled, known := skills.Find(name)
-	if !known || bundled.Shipped || run.Config.EnvironmentID != "" {
+	if !known || bundled.Shipped || run.Config.EnvironmentID != "" || len(run.Config.Repositories) > 0 {
 		return nil
 	}
 	return penstock.InvalidFields(Misplaced(run, penstock.FieldError{

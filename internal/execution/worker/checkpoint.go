@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/supply/git"
 	"github.com/penstock-dev/penstock/internal/supply/layer"
 )
 
@@ -102,7 +103,7 @@ func (p *preparation) resumes() bool { return p.Checkpoint != nil && !p.box.spac
 // pin sets the commit of a repository to the one in the checkpoint.
 func (p *preparation) pin(r *repository) {
 	for _, h := range p.Checkpoint.Prepared.Heads {
-		if h.Dir == r.dir {
+		if h.Dir == r.dir && h.URL == git.PublicURL(r.source.URL) {
 			r.source.At, r.source.Branch = h.Commit, h.Branch
 		}
 	}
@@ -124,7 +125,9 @@ func (r restoring) keepPrepared() error {
 	k := kept{Origins: penstock.Prepared{Setup: r.setup, Layer: p.layer}}
 	for _, r := range p.repos {
 		if r.commit != "" {
-			k.Origins.Heads = append(k.Origins.Heads, penstock.PreparedRepository{Dir: r.dir, Commit: r.commit, Branch: r.branch})
+			k.Origins.Heads = append(k.Origins.Heads, penstock.PreparedRepository{
+				Dir: r.dir, URL: git.PublicURL(r.source.URL), Commit: r.commit, Branch: r.branch,
+			})
 		}
 	}
 	err := p.box.parts(func(parts []layer.Part) (err error) {
@@ -149,6 +152,9 @@ func (r restoring) restoreCheckpoint() error {
 	c := p.Checkpoint
 	if len(c.Packs) == 0 {
 		return fmt.Errorf("the checkpoint %s has no packs", c.UID)
+	}
+	if r.moved() {
+		return errOtherRepositories
 	}
 	k := kept{UID: c.UID, Origins: c.Prepared}
 	err := p.box.parts(func(parts []layer.Part) (err error) {
@@ -177,6 +183,17 @@ func (r restoring) restoreCheckpoint() error {
 
 // errFilesGone is returned if a checkpoint cannot be restored, now or later.
 var errFilesGone = errors.New("the saved files of the run are damaged or gone")
+
+// errOtherRepositories is returned if the files of a checkpoint do not belong to the repositories that the run
+// has now.
+var errOtherRepositories = fmt.Errorf("%w: the run has other repositories now", errFilesGone)
+
+// moved reports whether the run has other repositories than its checkpoint.
+func (r restoring) moved() bool {
+	return slices.ContainsFunc(r.in.Checkpoint.Prepared.Heads, func(h penstock.PreparedRepository) bool {
+		return !slices.ContainsFunc(r.in.repos, func(now repository) bool { return now.dir == h.Dir && now.commit == h.Commit })
+	})
+}
 
 // openPack fetches a pack of the checkpoint.
 func (r restoring) openPack(uid string) (io.ReadCloser, error) {

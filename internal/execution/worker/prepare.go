@@ -89,7 +89,7 @@ func (p *preparation) prepare(ctx context.Context) error {
 		err = p.fillWithout(ctx, err)
 	}
 	if errors.Is(err, errFilesGone) { // the run was asked to begin with them
-		return setupFailed("The saved files of turn %d are damaged or gone.", p.Checkpoint.Turn)
+		return setupFailed("The files of turn %d cannot be restored. %s", p.Checkpoint.Turn, goneBecause(err))
 	}
 	return err
 }
@@ -112,13 +112,21 @@ func (p *preparation) fill(ctx context.Context) error {
 func (p *preparation) fillWithout(ctx context.Context, why error) error {
 	p.log.Warn("cannot restore the workspace of a turn", "error", why)
 	p.timeline(timelineWorkspaceNotRestored, map[string]any{
-		"turn": p.Checkpoint.Turn, "reason": "The saved files are damaged or gone.",
+		"turn": p.Checkpoint.Turn, "reason": goneBecause(why),
 	})
 	p.Checkpoint, p.layer, p.fresh, p.box.space.setup = nil, "", "", ""
 	if err := errors.Join(p.clear(), os.RemoveAll(p.box.space.base(""))); err != nil {
 		return err
 	}
 	return p.fill(ctx)
+}
+
+// goneBecause says to users why files cannot be restored.
+func goneBecause(err error) string {
+	if errors.Is(err, errOtherRepositories) {
+		return "The run has other repositories now."
+	}
+	return "The saved files are damaged or gone."
 }
 
 // clear empties the workspace, HOME and the changes of the image.

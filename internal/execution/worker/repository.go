@@ -20,6 +20,7 @@ type repository struct {
 	dir         string // relative to the workspace
 	commit      string // that was checked out; "": the branch has none, or an earlier execution did it
 	branch      string // that was checked out; "": a tag or a commit
+	byRun       bool   // the run names it, not its environment
 	source      git.Source
 }
 
@@ -31,7 +32,7 @@ func (p *preparation) repoDirs() []string {
 	return dirs
 }
 
-// checkOut clones each repository of the environment into a directory with its name. It leaves an
+// checkOut clones each repository of the environment and the run into a directory with its name. It leaves an
 // existing directory unchanged, because it has the agent's work.
 func (p *preparation) checkOut(ctx context.Context, config penstock.EnvironmentConfig) error {
 	p.repos = p.repositories(config)
@@ -95,28 +96,33 @@ func (p *preparation) sayUnborn(r repository, checkout git.Checkout) {
 
 // repositories lists the repositories to check out with their directories.
 func (p *preparation) repositories(config penstock.EnvironmentConfig) []repository {
-	var list []repository
-	for _, r := range config.GitHubRepos {
-		source := git.Source{URL: "https://github.com/" + r.Owner + "/" + r.Repo + ".git"}
-		for _, name := range []string{"GITHUB_TOKEN", "GH_TOKEN"} {
-			if source.Password == "" {
-				source.Password = p.Secrets[name]
-			}
-		}
-		list = append(list, repository{owner: r.Owner, name: r.Repo, source: source})
-	}
-	for _, r := range config.Repos {
-		owner, name := git.Names(r.URL)
-		list = append(list, repository{owner: owner, name: name, source: git.Source{URL: r.URL, Ref: r.Ref}})
-	}
+	list := withRepositories(p.ofEnvironment(config), p.namedByRun())
 	for i := range list {
-		p.authorize(&list[i].source)
+		if list[i].byRun {
+			p.authorizeRun(&list[i].source)
+		} else {
+			p.authorize(&list[i].source)
+		}
 	}
 	placeRepositories(list, p.Run.Subject != "")
 	if p.resumes() {
 		for i := range list {
 			p.pin(&list[i])
 		}
+	}
+	return list
+}
+
+// ofEnvironment lists the repositories of an environment.
+func (p *preparation) ofEnvironment(config penstock.EnvironmentConfig) []repository {
+	var list []repository
+	for _, r := range config.GitHubRepos {
+		source := git.Source{URL: "https://github.com/" + r.Owner + "/" + r.Repo + ".git", Password: p.githubToken()}
+		list = append(list, repository{owner: r.Owner, name: r.Repo, source: source})
+	}
+	for _, r := range config.Repos {
+		owner, name := git.Names(r.URL)
+		list = append(list, repository{owner: owner, name: name, source: git.Source{URL: r.URL, Ref: r.Ref}})
 	}
 	return list
 }
@@ -154,13 +160,7 @@ func (p *preparation) authorize(source *git.Source) {
 	if !decision.Allowed || decision.Rule.Credential == nil {
 		return
 	}
-	credential := decision.Rule.Credential
-	if credential.As == penstock.CredentialHeader {
-		return // git can only send a user and a password
-	}
-	if value, granted := p.NetworkSecrets[credential.Secret]; granted {
-		source.Username, source.Password = credential.User, value
-	}
+	p.useCredential(source, *decision.Rule.Credential)
 }
 
 // evictEvery is the interval for removing unused mirrors.

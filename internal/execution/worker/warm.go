@@ -68,6 +68,8 @@ func (p *preparation) planWarm(config penstock.EnvironmentConfig, commands []str
 		return nil, "The environment has prebuild.mode off."
 	case p.config.Prebuild != nil && !*p.config.Prebuild:
 		return nil, "The run has prebuild false."
+	case p.hasOwnRepositories(config):
+		return nil, "The run names repositories, or refs of them, that its environment does not have."
 	case config.Prebuild == nil && hasVariables(p, nil):
 		return nil, "The run has variables, which its setup commands may need. Set prebuild of the environment to prepare " +
 			"it without them, once for all runs."

@@ -698,6 +698,15 @@ export interface AmbientAgentConfig {
   harness_auth_secrets?: Record<string, string> | undefined;
   /** Whether the workspace may come from what an earlier run of the environment has prepared. `false` prepares everything anew. */
   prebuild?: boolean | undefined;
+  /**
+   * Repositories that the run works on, in addition to those of its environment. The same URL and ref is cloned
+   * once. If the environment has the repository at another ref, the ref of the run applies; without a ref, the
+   * environment's. Private ones are read with the credentials of the run's network, as far as its rules allow
+   * the repository's path, or, at GitHub, with the run's secret `GITHUB_TOKEN` or `GH_TOKEN`. Other URLs than
+   * `https://` are read with the worker's own ssh key or files, and require the scope `secrets:use`. The key of
+   * an agent can name only what the network of the run allows.
+   */
+  repositories?: RunRepository[] | undefined;
   /** Minutes that an interactive session stays open after a turn. 0 ends it with the turn. */
   idle_timeout_minutes?: number | undefined;
   /** The self-hosted worker to run on. The run waits until it is connected. `warp` (hosted execution) means any worker, and the timeline shows `any_worker`. */
@@ -1892,6 +1901,18 @@ export interface GitHubRepo {
   owner: string;
   /** Name. */
   repo: string;
+}
+
+/** A repository that a run works on. `url` is required until connections to forges exist. */
+export interface RunRepository {
+  /** URL of the repository, `https://` or `ssh://` (also as `user@host:path`), without credentials. */
+  url?: string | undefined;
+  /** A branch, tag or commit. Defaults to the one of the environment, or else to the default branch. */
+  ref?: string | undefined;
+  /** Not supported yet: returns 422. */
+  connection?: string | undefined;
+  /** Not supported yet: returns 422. */
+  path?: string | undefined;
 }
 
 /** A Git repository. */

@@ -115,6 +115,7 @@ __all__ = [
     "RunAutomationParams",
     "RunFollowupRequest",
     "RunMode",
+    "RunRepository",
     "RunSourceFilter",
     "RunState",
     "Schedule",
@@ -433,6 +434,16 @@ class AmbientAgentConfig(TypedDict, total=False):
     prebuild: bool
     """Whether the workspace may come from what an earlier run of the environment has prepared.
     `false` prepares everything anew.
+    """
+
+    repositories: Sequence[RunRepository | InstanceOf[types.RunRepository]]
+    """Repositories that the run works on, in addition to those of its environment. The same URL
+    and ref is cloned once. If the environment has the repository at another ref, the ref of the
+    run applies; without a ref, the environment's. Private ones are read with the credentials of
+    the run's network, as far as its rules allow the repository's path, or, at GitHub, with the
+    run's secret `GITHUB_TOKEN` or `GH_TOKEN`. Other URLs than `https://` are read with the
+    worker's own ssh key or files, and require the scope `secrets:use`. The key of an agent can
+    name only what the network of the run allows.
     """
 
     idle_timeout_minutes: int
@@ -826,6 +837,27 @@ class GitHubRepo(TypedDict, total=False):
 
     repo: Required[str]
     """Name."""
+
+
+@with_config(STRICT)
+class RunRepository(TypedDict, total=False):
+    """A repository that a run works on. `url` is required until connections to forges exist."""
+
+    url: str
+    """URL of the repository, `https://` or `ssh://` (also as `user@host:path`), without
+    credentials.
+    """
+
+    ref: str
+    """A branch, tag or commit. Defaults to the one of the environment, or else to the default
+    branch.
+    """
+
+    connection: str
+    """Not supported yet: returns 422."""
+
+    path: str
+    """Not supported yet: returns 422."""
 
 
 @with_config(STRICT)

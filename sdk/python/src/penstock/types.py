@@ -230,6 +230,7 @@ __all__ = [
     "RunNetwork",
     "RunPlanEvent",
     "RunReference",
+    "RunRepository",
     "RunSchedule",
     "RunSourceType",
     "RunStalled",
@@ -1222,6 +1223,16 @@ class AmbientAgentConfig(Model):
     prebuild: bool | None = None
     """Whether the workspace may come from what an earlier run of the environment has prepared.
     `false` prepares everything anew.
+    """
+
+    repositories: list[RunRepository] | None = None
+    """Repositories that the run works on, in addition to those of its environment. The same URL
+    and ref is cloned once. If the environment has the repository at another ref, the ref of the
+    run applies; without a ref, the environment's. Private ones are read with the credentials of
+    the run's network, as far as its rules allow the repository's path, or, at GitHub, with the
+    run's secret `GITHUB_TOKEN` or `GH_TOKEN`. Other URLs than `https://` are read with the
+    worker's own ssh key or files, and require the scope `secrets:use`. The key of an agent can
+    name only what the network of the run allows.
     """
 
     idle_timeout_minutes: int | None = None
@@ -3032,6 +3043,26 @@ class GitHubRepo(Model):
 
     repo: str
     """Name."""
+
+
+class RunRepository(Model):
+    """A repository that a run works on. `url` is required until connections to forges exist."""
+
+    url: str | None = None
+    """URL of the repository, `https://` or `ssh://` (also as `user@host:path`), without
+    credentials.
+    """
+
+    ref: str | None = None
+    """A branch, tag or commit. Defaults to the one of the environment, or else to the default
+    branch.
+    """
+
+    connection: str | None = None
+    """Not supported yet: returns 422."""
+
+    path: str | None = None
+    """Not supported yet: returns 422."""
 
 
 class GitRepo(Model):

@@ -1,0 +1,94 @@
+package run
+
+import (
+	"fmt"
+	"net/url"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/supply/git"
+	"github.com/penstock-dev/penstock/internal/wall/egress"
+)
+
+// checkRepositories returns the errors of the repositories that a request names, each at its field. No
+// error repeats a URL, which may hold a password.
+func checkRepositories(cache *git.Cache, list []penstock.RunRepository) []penstock.FieldError {
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{
+			Pointer: "/config/repositories" + pointer, Detail: fmt.Sprintf(format, args...),
+		})
+	}
+	if n := len(list); n > penstock.MaxRunRepositories {
+		bad("", "has %d repositories; at most %d are allowed", n, penstock.MaxRunRepositories)
+		return errs
+	}
+	for i, r := range list {
+		at := fmt.Sprintf("/%d", i)
+		if r.Connection != "" || r.Path != "" {
+			continue // supportedRepositories reports it
+		}
+		if err := CheckRemote(cache, r.URL); err != nil {
+			bad(at+"/url", "%s", err)
+		}
+		if err := git.CheckRef(r.Ref); err != nil {
+			bad(at+"/ref", "%s", err)
+		}
+	}
+	return errs
+}
+
+// supportedRepositories returns an error for a repository of a forge.
+func supportedRepositories(list []penstock.RunRepository) error {
+	for i, r := range list {
+		field := "connection"
+		if r.Connection == "" {
+			field = "path"
+		}
+		if r.Connection == "" && r.Path == "" {
+			continue
+		}
+		pointer := fmt.Sprintf("/config/repositories/%d/%s", i, field)
+		e := penstock.Errorf(penstock.CodeNotSupported, "%s: this server has no connections to forges yet; name the "+
+			"repository by its url", pointer)
+		e.Fields = []penstock.FieldError{{Pointer: pointer, Detail: "is not supported yet: use url"}}
+		return e
+	}
+	return nil
+}
+
+// checkReach rejects repositories of a request that the run must not reach. The ceiling of the operator
+// holds for every caller. An agent can name only what the network of the run allows: the address of a
+// repository can carry data out of a sandbox.
+func checkReach(p penstock.Principal, run *store.NewRun, policy penstock.NetworkPolicy) error {
+	if len(run.Config.Repositories) == 0 {
+		return nil
+	}
+	byAgent := p.AgentUID != "" || p.RunID != ""
+	layers, err := egress.Compile(policy)
+	if err != nil {
+		return fmt.Errorf("compile the network of a run: %w", err)
+	}
+	var errs []penstock.FieldError
+	for i, r := range run.Config.Repositories {
+		bad := func(detail string) {
+			errs = append(errs, penstock.FieldError{Pointer: fmt.Sprintf("/config/repositories/%d/url", i), Detail: detail})
+		}
+		u, err := url.Parse(r.URL)
+		https := err == nil && !r.ReadByWorker()
+		switch {
+		case byAgent && !https:
+			bad("must be an https URL, because an agent names it")
+		case byAgent:
+			if d, _ := layers.DecideClone(u); !d.Allowed {
+				bad("an agent can name only what its run may reach. " + d.Reason)
+			}
+		case https && !egress.WithinCeiling(policy.Ceiling, u):
+			bad("its host is outside the ceiling of the server. Only the operator of the server can change that")
+		}
+	}
+	if errs != nil {
+		return penstock.InvalidFields(errs...)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package egress
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// DecideClone says whether git may read the repository at an https URL, and with which credential, nil
+// for none. It decides about both requests of git's protocol (gitprotocol-http(5)).
+func (c *Policy) DecideClone(u *url.URL) (Decision, *penstock.NetworkCredential) {
+	t, path, err := urlTarget(u)
+	if err != nil {
+		return Decision{Host: u.Host, Mode: ModeRefused, Reason: "The repository is refused: " + err.Error() + "."}, nil
+	}
+	path = strings.TrimRight(path, "/")
+	refs, credential := c.decideRequest(t, http.MethodGet, path+"/info/refs")
+	if !refs.Allowed {
+		return refs, nil
+	}
+	pack, second := c.decideRequest(t, http.MethodPost, path+"/git-upload-pack")
+	if !pack.Allowed {
+		return pack, nil
+	}
+	if credential == nil || second == nil || *credential != *second {
+		return refs, nil
+	}
+	return refs, credential
+}
+
+// WithinCeiling reports whether the ceiling of an operator, nil for none, lets git read the repository at
+// an https URL.
+func WithinCeiling(ceiling *penstock.Network, u *url.URL) bool {
+	if ceiling == nil {
+		return true
+	}
+	t, _, err := urlTarget(u)
+	if err != nil {
+		return false
+	}
+	host := penstock.Network{Allow: []penstock.NetworkRule{{Host: t.host, Ports: []int{t.port}}}}
+	policy, err := Compile(penstock.NetworkPolicy{
+		Layers: []penstock.NetworkLayer{{Network: host}}, Ceiling: ceiling,
+	})
+	if err != nil {
+		return false
+	}
+	d, _ := policy.DecideClone(u)
+	return d.Allowed
+}

@@ -63,7 +63,7 @@ type environmentFields struct {
 	Description *string        `field:"/description" help:"Description of the environment."`
 	Image       *string        `placeholder:"IMAGE" field:"/docker_image" help:"Container image for the runs, such as debian:13. The sandbox process ignores it."`
 	ImageSecret *string        `placeholder:"NAME" field:"/docker_image_secret" help:"Managed secret with the credentials for the image's registry, as USER:PASSWORD. Its hosts include the registry."`
-	Repo        []string       `sep:"none" placeholder:"URL[#REF]|OWNER/REPO" about:"/github_repos /repos" help:"Repository to clone; repeatable."`
+	Repo        []string       `sep:"none" placeholder:"REPOSITORY[#REF]" about:"/github_repos /repos" help:"Repository to clone: owner/name of GitHub or a URL, with #REF for a branch, tag or commit; repeatable."`
 	Setup       []string       `sep:"none" placeholder:"COMMAND" field:"/setup_commands" help:"Setup command, run in the workspace; repeatable, run in order."`
 	KeepFailed  *time.Duration `placeholder:"DURATION" about:"/failure_session_retention_minutes" help:"How long to keep the sandbox of a failed run: whole minutes, at most 60m; 0 disables it."`
 	StallAfter  *string        `placeholder:"DURATION" field:"/stall_after" help:"Time without an event after which a run that works has stalled, from 1m to 720h; 0 disables it, and an empty value stands for that of the server."`
@@ -87,6 +87,9 @@ func (f *environmentFields) flags() map[string]any {
 			continue
 		}
 		address, ref, _ := strings.Cut(r, "#")
+		if parsed, err := penstock.ParseRunRepository(r); err == nil { // owner/name with a ref, too
+			address, ref = parsed.URL, parsed.Ref
+		}
 		repos = append(repos, penstock.GitRepo{URL: address, Ref: ref})
 	}
 	if f.Repo != nil {

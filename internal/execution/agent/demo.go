@@ -17,8 +17,8 @@ import (
 // run can be seen and tested without a key or a network. It works only by calling tools, in the
 // same loop as any model.
 //
-// Without directives, it reads the workspace and event-payload.json, writes summary.md, and stores
-// that as an artifact. It adds follow-ups to summary.md. A prompt can have directives: lines that
+// Without directives, it reads the workspace and event-payload.json, edits a file of the first
+// repository, writes summary.md, and stores that as an artifact. It adds follow-ups to summary.md. A prompt can have directives: lines that
 // begin with "demo:", executed in order; see directiveForms. Directives count only in messages of
 // the user, never in results of tools. If a directive asks a question, the remaining ones continue
 // after the answer.
@@ -216,16 +216,25 @@ func newCall(tool string, input json.RawMessage) part {
 	return part{Kind: partCall, CallID: uuid.NewString(), Tool: tool, Input: input}
 }
 
-// resultOf returns the result of a tool since the prompt.
+// resultOf returns the first result of a tool since the prompt.
 func resultOf(steps []message, tool string) (r part, ok bool) {
+	all := resultsOf(steps, tool)
+	if len(all) == 0 {
+		return part{}, false
+	}
+	return all[0], true
+}
+
+// resultsOf returns the results of a tool since the prompt.
+func resultsOf(steps []message, tool string) (list []part) {
 	for _, m := range steps {
 		for _, p := range m.Parts {
 			if p.Kind == partResult && p.Tool == tool {
-				return p, true
+				list = append(list, p)
 			}
 		}
 	}
-	return part{}, false
+	return list
 }
 
 // firstTurn returns the next step of the first turn.
@@ -239,13 +248,21 @@ func firstTurn(prompt string, steps []message) reply {
 		return calling(toolReadFiles, map[string]any{"files": []map[string]any{{"path": demoPayload}}},
 			text("A webhook delivery started this run, so I read its payload.\n"))
 	}
-	written, wrote := resultOf(steps, toolEditFiles)
-	if !wrote {
+	edits := resultsOf(steps, toolEditFiles)
+	repository, done := demoRepository(prompt), "Done. I saved the summary as the artifact `summary.md`."
+	if repository != "" {
+		if len(edits) == 0 {
+			return changing(repository, listing.Text)
+		}
+		done = endOfChange(repository, edits[0]) + done
+		edits = edits[1:]
+	}
+	if len(edits) == 0 {
 		content := summary(prompt, listing, payload)
 		return calling(toolEditFiles, map[string]any{"edits": []edit{{Path: demoSummary, Content: &content}}},
 			text("Now I write a summary.\n"))
 	}
-	return keepSummary(written, steps, "Done. I saved the summary as the artifact `summary.md`.")
+	return keepSummary(edits[0], steps, done)
 }
 
 // laterTurn adds a follow-up to summary.md.

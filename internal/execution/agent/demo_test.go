@@ -81,6 +81,60 @@ func TestTheDemonstration(t *testing.T) {
 	}
 }
 
+// The first minute on a repository shows a diff.
+func TestTheDemonstrationOnARepository(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		files  map[string]string
+		prompt string
+		edited string // the file with the edit
+		begins string
+	}{
+		"with a README": {
+			map[string]string{"shop/README.md": "# Shop", "shop/a/README.md": "a", "lib/README.md": "lib"},
+			repositoriesLine + "shop, lib\n\nLook around.", "shop/README.md", "# Shop\n`demo/offline` was here.",
+		},
+		"without one": {
+			map[string]string{"my shop/main.go": "package main\n"}, repositoriesLine + "my shop\n\nLook around.",
+			"my shop/penstock-demo.md", "`demo/offline` was here.",
+		},
+		"without files": {nil, repositoriesLine + "shop", "shop/penstock-demo.md", "`demo/offline` was here."},
+	} {
+		h := start(t, nil)
+		for file, content := range test.files {
+			h.write(file, content)
+		}
+		h.say(h.open(), test.prompt, acp.StopEndTurn)
+		want := []string{
+			"search_files completed", "edit_files completed", "edit_files completed", "create_artifact completed",
+		}
+		if diff := cmp.Diff(want, names(h.calls())); diff != "" {
+			t.Errorf("%s: calls (-want +got):\n%s", name, diff)
+		}
+		if got := h.read(test.edited); !strings.HasPrefix(got, test.begins) {
+			t.Errorf("%s: %s is %q", name, test.edited, got)
+		}
+		for file, content := range test.files {
+			if got := h.read(file); file != test.edited && got != content {
+				t.Errorf("%s: %s is %q", name, file, got)
+			}
+		}
+		if got := h.text(); !strings.Contains(got, "I edited one file of the repository") {
+			t.Errorf("%s: it says %q", name, got)
+		}
+	}
+}
+
+// The line in the prompt cannot lead out of the workspace.
+func TestTheDemonstrationStaysInTheWorkspace(t *testing.T) {
+	t.Parallel()
+	h := start(t, nil)
+	h.say(h.open(), repositoriesLine+"../..\n\nLook around.", acp.StopEndTurn)
+	if got := h.text(); !strings.Contains(got, "I could not edit a file") || !strings.Contains(got, "I saved the summary") {
+		t.Errorf("it says %q", got)
+	}
+}
+
 func TestTheDemonstrationWithoutAPayload(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)

@@ -1,15 +1,17 @@
-import { Button, Checkbox, Group, Select, SimpleGrid, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, Select, SimpleGrid, Stack, TagsInput, Text, Textarea, TextInput } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
-import type { RunAgentRequest } from '@penstock/sdk';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { RunAgentRequest, RunItem } from '@penstock/sdk';
+import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { client } from '../../api.ts';
 import { useAgentChoices, useEnvironmentChoices, useHarnessChoices, useModelChoices, whensBusy } from '../../choices.ts';
+import { environmentsQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
 import { curl } from '../../ui/curl.ts';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { errorAt, Failure } from '../../ui/Failure.tsx';
+import { knownRepositories, problemOf, repositoriesOf, repositoryText } from './repositories.ts';
 
 const modes = [
   { value: 'normal', label: 'Normal' },
@@ -20,6 +22,7 @@ const modes = [
 interface Draft {
   prompt: string;
   title: string;
+  repositories: string[];
   agent: string | null;
   harness: string | null;
   model: string | null;
@@ -34,6 +37,7 @@ interface Draft {
 const emptyDraft: Draft = {
   prompt: '',
   title: '',
+  repositories: [],
   agent: null,
   harness: null,
   model: null,
@@ -50,6 +54,7 @@ function draftOf(request: RunAgentRequest): Draft {
   return {
     prompt: request.prompt ?? '',
     title: request.title ?? '',
+    repositories: (request.config?.repositories ?? []).map(repositoryText),
     agent: request.agent_identity_uid ?? null,
     harness: request.config?.harness?.type ?? null,
     model: request.config?.harness?.model_id ?? request.config?.model_id ?? null,
@@ -64,7 +69,7 @@ function draftOf(request: RunAgentRequest): Draft {
 
 /** The request of a draft. For empty fields, the server decides. What the form does not show is as in like. */
 export function requestOf(draft: Draft, like?: RunAgentRequest): RunAgentRequest {
-  const { model_id: _, environment_id: __, harness: before, ...rest } = like?.config ?? {};
+  const { model_id: _, environment_id: __, repositories: ____, harness: before, ...rest } = like?.config ?? {};
   const { model_id: ___, ...settings } = (before?.type ?? null) === draft.harness ? (before ?? {}) : {};
   const harness = { ...settings, ...(draft.harness ? { type: draft.harness } : {}) };
   const config = {
@@ -72,6 +77,7 @@ export function requestOf(draft: Draft, like?: RunAgentRequest): RunAgentRequest
     ...(Object.keys(harness).length > 0 ? { harness } : {}),
     ...(draft.model ? { model_id: draft.model } : {}),
     ...(draft.environment ? { environment_id: draft.environment } : {}),
+    ...(draft.repositories.length > 0 ? { repositories: repositoriesOf(draft.repositories) } : {}),
   };
   return {
     ...(like?.metadata ? { metadata: like.metadata } : {}),
@@ -114,7 +120,7 @@ export default function NewRun({ like, prompt = '', title = like ? 'Edit and run
   const creating = useMutation({ mutationFn: (request: RunAgentRequest) => client.runs.create(request) });
   const submit = (event?: FormEvent): void => {
     event?.preventDefault();
-    if (creating.isPending || creating.isSuccess) {
+    if (creating.isPending || creating.isSuccess || problemOf(draft.repositories)) {
       return; // a held key repeats
     }
     creating.mutate(requestOf(draft, like), {
@@ -139,6 +145,11 @@ export default function NewRun({ like, prompt = '', title = like ? 'Edit and run
             value={draft.prompt}
             onChange={(event) => set({ prompt: event.currentTarget.value })}
             onKeyDown={(event) => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && draft.prompt.trim() && submit()}
+          />
+          <Repositories
+            texts={draft.repositories}
+            error={problemOf(draft.repositories) ?? repositoryError(creating.error, draft.repositories.length)}
+            change={(repositories) => set({ repositories })}
           />
           <TextInput
             label="Title"
@@ -179,7 +190,11 @@ export default function NewRun({ like, prompt = '', title = like ? 'Edit and run
               <Button variant="default" onClick={close}>
                 Close
               </Button>
-              <Button type="submit" loading={creating.isPending} disabled={draft.prompt.trim() === ''}>
+              <Button
+                type="submit"
+                loading={creating.isPending}
+                disabled={draft.prompt.trim() === '' || problemOf(draft.repositories) !== undefined}
+              >
                 Start
               </Button>
             </Group>
@@ -188,6 +203,45 @@ export default function NewRun({ like, prompt = '', title = like ? 'Edit and run
       </form>
     </Dialog>
   );
+}
+
+/** The server's error about the repositories, or one of them. */
+function repositoryError(error: unknown, count: number): string | undefined {
+  const at = '/config/repositories';
+  const pointers = [at, ...Array.from({ length: count }, (_, i) => [`${at}/${i}/url`, `${at}/${i}/ref`]).flat()];
+  return pointers.map((pointer) => errorAt(error, pointer)).find((text) => text !== undefined);
+}
+
+interface RepositoriesProps {
+  texts: string[];
+  error: string | undefined;
+  change: (texts: string[]) => void;
+}
+
+/** What the run works on. Offers the repositories of environments, and of the runs that this page has read. */
+function Repositories({ texts, error, change }: RepositoriesProps) {
+  const queries = useQueryClient();
+  const { data } = useQuery(environmentsQuery);
+  const [runs] = useState(() => listedRuns(queries));
+  return (
+    <TagsInput
+      label="Repositories"
+      description="owner/name of GitHub or a URL, with #REF for a branch, tag or commit."
+      placeholder={texts.length === 0 ? 'acme/shop#main' : ''}
+      data={knownRepositories(data?.environments ?? [], runs)}
+      maxTags={20}
+      splitChars={[' ', ',']}
+      clearable
+      error={error}
+      value={texts}
+      onChange={change}
+    />
+  );
+}
+
+/** The runs of the lists that were read already. */
+function listedRuns(queries: QueryClient): RunItem[] {
+  return queries.getQueriesData<{ items?: RunItem[] }>({ queryKey: ['runs'] }).flatMap(([, list]) => list?.items ?? []);
 }
 
 interface RunFieldsProps {

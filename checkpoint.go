@@ -17,8 +17,8 @@ type SavedCheckpoint struct {
 
 // Prepared says how a workspace was prepared.
 type Prepared struct {
-	Setup string         `json:"setup"`           // identifies repositories, commands and image
-	Layer string         `json:"layer,omitempty"` // of the worker, with the same files
+	Setup string               `json:"setup"`           // identifies repositories, commands and image
+	Layer string               `json:"layer,omitempty"` // of the worker, with the same files
 	Heads []PreparedRepository `json:"heads,omitempty"`
 }
 

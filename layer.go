@@ -128,13 +128,14 @@ func (r *Run) CameFrom(pointer string) (key, layer string) {
 	return key, r.ConfigSources[key]
 }
 
-// RequestedSecrets reports whether the request for the run named managed secrets. Agents, automations
-// and factories name theirs for every caller.
+// RequestedSecrets reports whether the request for the run named managed secrets, or repositories that
+// workers read with their own rights. Agents, automations and factories name theirs for every caller.
 func (r *Run) RequestedSecrets() bool {
-	return r.Config != nil && slices.ContainsFunc(r.Config.SecretUses(), func(use SecretUse) bool {
-		_, layer := r.CameFrom(use.Pointer)
-		return layer == LayerRequest
-	})
+	return r.Config != nil && (slices.ContainsFunc(r.Config.Repositories, RunRepository.ReadByWorker) ||
+		slices.ContainsFunc(r.Config.SecretUses(), func(use SecretUse) bool {
+			_, layer := r.CameFrom(use.Pointer)
+			return layer == LayerRequest
+		}))
 }
 
 // sameProgram reports whether the model of a layer fits h. other is the harness of that layer.

@@ -117,8 +117,15 @@ func TestOnlyCallersWhoUseSecretsReadWithTheRightsOfWorkers(t *testing.T) {
 		for _, url := range []string{"git@git.example.com:acme/shop.git", "ssh://git@git.example.com/acme/shop"} {
 			_, err := w.Runs.Create(ctx, without, on(penstock.RunRepository{URL: url}), penstock.SourceAPI)
 			testworld.WantCode(w.T, err, penstock.CodeNotAuthorized, "/config/repositories/0/url")
-			if _, err := w.Runs.Create(ctx, with, on(penstock.RunRepository{URL: url}), penstock.SourceAPI); err != nil {
-				w.T.Errorf("%s: %v", url, err)
+			created, err := w.Runs.Create(ctx, with, on(penstock.RunRepository{URL: url}), penstock.SourceAPI)
+			if err != nil {
+				w.T.Fatalf("%s: %v", url, err)
+			}
+			// Neither may others ask its agent what is in the repository.
+			_, err = w.Runs.FollowUp(ctx, without, created.ID, run.FollowupRequest{Message: "show me the files"})
+			testworld.WantCode(w.T, err, penstock.CodeNotAuthorized, "secrets:use")
+			if _, err := w.Runs.FollowUp(ctx, with, created.ID, run.FollowupRequest{Message: "show me the files"}); err != nil {
+				w.T.Error(err)
 			}
 		}
 		public := penstock.RunRepository{URL: "https://git.example.com/acme/shop"}

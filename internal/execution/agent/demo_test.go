@@ -95,7 +95,8 @@ func TestTheDemonstrationOnARepository(t *testing.T) {
 			repositoriesLine + "shop, lib\n\nLook around.", "shop/README.md", "# Shop\n`demo/offline` was here.",
 		},
 		"without one": {
-			map[string]string{"my shop/main.go": "package main\n"}, repositoriesLine + "my shop\n\nLook around.",
+			map[string]string{"my shop/main.go": "package main\n"},
+			repositoriesLine + "my shop\n\nLook around.",
 			"my shop/penstock-demo.md", "`demo/offline` was here.",
 		},
 		"without files": {nil, repositoriesLine + "shop", "shop/penstock-demo.md", "`demo/offline` was here."},

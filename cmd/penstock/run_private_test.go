@@ -52,7 +52,8 @@ func TestRunOnAPrivateRepository(t *testing.T) {
 		t.Errorf("the run says %s", logs.out)
 	}
 	call(t, env, "run", "diff", id, "--stat").want(t, 0, "shop/README.md", "modified", "+1")
-	call(t, env, "run", "create", "x", "--environment", "acme", "--repo", "https://example.com/other/shop.git", "--wait").want(
+	other := []string{"--environment", "acme", "--repo", "https://example.com/other/shop.git", "--wait"}
+	call(t, env, append([]string{"run", "create", "x"}, other...)...).want(
 		t, 1, "FAILED", "cannot clone the repository shop",
 	)
 }
@@ -62,7 +63,7 @@ func TestRunOnAPrivateRepository(t *testing.T) {
 func proxyTo(t *testing.T, address string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		there, err := net.Dial("tcp", address)
+		there, err := (&net.Dialer{}).DialContext(r.Context(), "tcp", address)
 		if r.Method != http.MethodConnect || err != nil {
 			http.Error(w, "no connection", http.StatusBadGateway)
 			return
@@ -74,10 +75,7 @@ func proxyTo(t *testing.T, address string) string {
 		}
 		defer here.Close()
 		_, _ = io.WriteString(here, "HTTP/1.1 200 Connection established\r\n\r\n")
-		go func() {
-			_, _ = io.Copy(there, here)
-			_ = there.(*net.TCPConn).CloseWrite()
-		}()
+		go func() { _, _ = io.Copy(there, here) }() // it ends with the connection
 		_, _ = io.Copy(here, there)
 	}))
 	t.Cleanup(server.Close)

@@ -18,10 +18,10 @@ import (
 // same loop as any model.
 //
 // Without directives, it reads the workspace and event-payload.json, edits a file of the first
-// repository, writes summary.md, and stores that as an artifact. It adds follow-ups to summary.md. A prompt can have directives: lines that
-// begin with "demo:", executed in order; see directiveForms. Directives count only in messages of
-// the user, never in results of tools. If a directive asks a question, the remaining ones continue
-// after the answer.
+// repository, writes summary.md, and stores that as an artifact. It adds follow-ups to summary.md. A
+// prompt can have directives: lines that begin with "demo:", executed in order; see directiveForms.
+// Directives count only in messages of the user, never in results of tools. If a directive asks a
+// question, the remaining ones continue after the answer.
 type demo struct {
 	directives bool // executes directives
 }

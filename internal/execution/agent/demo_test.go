@@ -131,7 +131,8 @@ func TestTheDemonstrationStaysInTheWorkspace(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)
 	h.say(h.open(), repositoriesLine+"../..\n\nLook around.", acp.StopEndTurn)
-	if got := h.text(); !strings.Contains(got, "I could not edit a file") || !strings.Contains(got, "I saved the summary") {
+	got := h.text()
+	if !strings.Contains(got, "I could not edit a file") || !strings.Contains(got, "I saved the summary") {
 		t.Errorf("it says %q", got)
 	}
 }

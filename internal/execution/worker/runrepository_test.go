@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -231,9 +232,17 @@ func TestPrivateRepositoriesOfARun(t *testing.T) {
 		t.Errorf("the agent finds %s", out)
 	}
 	for _, id := range []string{created("/other/shop/.git", true), created("/acme/shop/.git", false)} {
-		m := w.becomes(id, penstock.StateFailed).StatusMessage
-		if m.ErrorCode != penstock.CodeEnvironmentSetupFailed || strings.Contains(m.Message, "password-of-acme") {
-			t.Errorf("the message is %+v", m)
+		var run penstock.Run
+		testkit.Eventually(t, timeout, func() error {
+			if run = w.get(id); !run.State.Done() {
+				return fmt.Errorf("the run is %s", run.State)
+			}
+			return nil
+		})
+		m := run.StatusMessage
+		if run.State != penstock.StateFailed || m.ErrorCode != penstock.CodeEnvironmentSetupFailed ||
+			strings.Contains(m.Message, "password-of-acme") {
+			t.Errorf("the run is %s, %+v", run.State, m)
 		}
 	}
 }

@@ -1705,11 +1705,11 @@ export class RunsResource extends Waiting {
   /**
    * Create a run.
    *
-   * Queues a run. The response is sent once the run is durably stored. Name the repositories to work on in
-   * `config.repositories`. Set a `prompt`, a `skill` (or
-   * `config.skill_spec` or `config.skills`), or the `conversation_id` of a conversation to continue. The
-   * configuration is resolved when the run is created, in this order: request, automation, agent, factory, server.
-   * It never changes afterwards. The run's `agent_config` shows the result.
+   * Queues a run. The response is sent once the run is durably stored. Set a `prompt`, a `skill` (or
+   * `config.skill_spec` or `config.skills`), or the `conversation_id` of a conversation to continue.
+   * `config.repositories` names what the run works on. The configuration is resolved when the run is created, in
+   * this order: request, automation, agent, factory, server. It never changes afterwards. The run's `agent_config`
+   * shows the result.
    *
    * A request that names managed secrets (`config.secrets`, `config.harness_auth_secrets`, or `${{ secrets.NAME }}`
    * in `config.mcp_servers`) also requires the scope `secrets:use`, or it returns 403. So does everything that brings

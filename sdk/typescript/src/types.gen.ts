@@ -915,7 +915,7 @@ export interface NetworkHost {
 export interface RunChanges {
   /** End of the turn that changed it last. Absent until a turn with a repository has ended. */
   updated_at?: Timestamp;
-  /** The repositories, in the order of the environment. */
+  /** The repositories, in the order of the environment, then of the run. */
   repositories: RepositoryChanges[];
 }
 

@@ -27,9 +27,9 @@ class AsyncRuns(AsyncRunsBase):
     async def create(self, **arguments: Unpack[params.CreateRunParams]) -> types.RunAgentResponse:
         """Create a run.
 
-        Queues a run. The response is sent once the run is durably stored. Name the repositories
-        to work on in `config.repositories`. Set a `prompt`, a `skill` (or `config.skill_spec`
-        or `config.skills`), or the `conversation_id` of a conversation to continue. The
+        Queues a run. The response is sent once the run is durably stored. Set a `prompt`, a
+        `skill` (or `config.skill_spec` or `config.skills`), or the `conversation_id` of a
+        conversation to continue. `config.repositories` names what the run works on. The
         configuration is resolved when the run is created, in this order: request, automation,
         agent, factory, server. It never changes afterwards. The run's `agent_config` shows the
         result.

@@ -1549,7 +1549,7 @@ class RunChanges(Model):
     """End of the turn that changed it last. Absent until a turn with a repository has ended."""
 
     repositories: list[RepositoryChanges]
-    """The repositories, in the order of the environment."""
+    """The repositories, in the order of the environment, then of the run."""
 
 
 class RepositoryChanges(Model):

@@ -107,7 +107,8 @@ func (s *Executions) giveCheckpoint(ctx context.Context, a *penstock.Assignment,
 	}
 	given := &penstock.AssignedCheckpoint{
 		SavedCheckpoint: penstock.SavedCheckpoint{
-			PromptID: saved.MessageID, SessionID: saved.SessionID, Harness: saved.Harness, Bytes: saved.Bytes, Files: saved.Files,
+			PromptID: saved.MessageID, SessionID: saved.SessionID, Harness: saved.Harness, Bytes: saved.Bytes,
+			Files:    saved.Files,
 			Prepared: saved.Prepared,
 		},
 		UID: saved.UID, Turn: saved.Turn, Restore: restore,

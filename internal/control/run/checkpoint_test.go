@@ -117,7 +117,8 @@ func TestSavedFilesAreEncryptedAndBelongToTheirRun(t *testing.T) {
 		w.replace(key, w.onDisk(key)+"x")
 		var broken int
 		for _, f := range next.Checkpoint.Content {
-			if _, err := w.Executions.Control().Open(w.T.Context(), next.Lease, f); penstock.CodeOf(err) == penstock.CodeNotFound {
+			_, err := w.Executions.Control().Open(w.T.Context(), next.Lease, f)
+			if penstock.CodeOf(err) == penstock.CodeNotFound {
 				broken++
 			}
 		}
@@ -225,7 +226,7 @@ func TestForksNeedTheRightsOfTheirSource(t *testing.T) {
 				"leaves the secret out", write, run.ForkRequest{Prompt: "b", Config: &penstock.Config{Secrets: []string{}}},
 				penstock.CodeNotAuthorized, "DEPLOY_KEY",
 			},
-			{"a turn that is not kept", uses, run.ForkRequest{Prompt: "b", Turn: new(int64(7))}, penstock.CodeConflict, "turn 7"},
+			{"a turn that is gone", uses, run.ForkRequest{Prompt: "b", Turn: new(int64(7))}, penstock.CodeConflict, "turn 7"},
 			{"no prompt", uses, run.ForkRequest{}, penstock.CodeInvalidRequest, "/prompt"},
 			{"too many", uses, run.ForkRequest{Prompt: "b", Count: 11}, penstock.CodeInvalidRequest, "/count"},
 			{"less than one", uses, run.ForkRequest{Prompt: "b", Count: -1}, penstock.CodeInvalidRequest, "/count"},

@@ -107,7 +107,8 @@ func keptTurn(ctx context.Context, tx *store.Tx, runID string, turn *int64) (sto
 		return found, penstock.Errorf(penstock.CodeConflict, "the files of no turn of the run are kept")
 	}
 	return found, penstock.Errorf(
-		penstock.CodeConflict, "the files of turn %d are not kept; GET /agent/runs/%s/checkpoints lists the turns", which, runID,
+		penstock.CodeConflict, "the files of turn %d are not kept; GET /agent/runs/%s/checkpoints lists the turns", which,
+		runID,
 	)
 }
 
@@ -148,7 +149,7 @@ func mayFork(p penstock.Principal, source store.RunRow) error {
 			names = append(names, use.Name)
 		}
 	}
-	return penstock.Errorf(penstock.CodeNotAuthorized, "the files of the run may hold the managed secrets that it has (%s); "+
+	return penstock.Errorf(penstock.CodeNotAuthorized, "the files of the run may hold its managed secrets (%s); "+
 		"to fork it needs the scope %s, which the key does not have", strings.Join(names, ", "), penstock.ScopeSecretsUse)
 }
 

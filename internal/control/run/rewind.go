@@ -148,7 +148,8 @@ func moveBack(
 	move := store.Move{Run: run, To: run.State}
 	switch {
 	case prompted:
-		move.TimelineEvent, move.Payload = penstock.TimelineFollowup, map[string]any{"followup_id": next.ID, "by": next.Creator}
+		move.TimelineEvent = penstock.TimelineFollowup
+		move.Payload = map[string]any{"followup_id": next.ID, "by": next.Creator}
 		if run.State != penstock.StateQueued && !unfunded(run) {
 			move.To = penstock.StateQueued
 		}

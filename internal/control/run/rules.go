@@ -221,7 +221,8 @@ func New(d Deps, callers access.Rules) Rules {
 	executions.stall = *cmp.Or(d.Stall, &penstock.StallRule{After: DefaultStallAfter, On: penstock.StallAlert})
 	executions.metrics = newMetrics(executions, d.Metrics)
 	return Rules{
-		Catalog: catalog, Skills: skills, Runs: runs, Questions: &Questions{runs}, Turns: &Turns{runs}, Streams: streams, Files: runs.files,
+		Catalog: catalog, Skills: skills, Runs: runs, Questions: &Questions{runs}, Turns: &Turns{runs}, Streams: streams,
+		Files:      runs.files,
 		Upkeep:     &Upkeep{store: d.Store, log: d.Log, files: runs.files, keepRunsFor: d.KeepRunsFor},
 		Executions: executions,
 		Budgets:    &Budgets{store: d.Store, responses: callers.Responses},

@@ -86,7 +86,9 @@ func turnOf(ctx context.Context, q querier, runID, promptID string) (turn int64,
 // packs that it needs: those that came earlier are packs of the run. It replaces an earlier checkpoint of the
 // same turn, and removes those that are no longer kept. unused are blobs to which nothing refers. It
 // does nothing for a checkpoint that is already saved.
-func (f FilesTx) SaveCheckpoint(ctx context.Context, c Checkpoint, own Pack, needs []string) (unused []string, err error) {
+func (f FilesTx) SaveCheckpoint(
+	ctx context.Context, c Checkpoint, own Pack, needs []string,
+) (unused []string, err error) {
 	var n int
 	if err := f.tx.row(ctx, "SELECT count(*) FROM checkpoints WHERE uid = $1", c.UID).Scan(&n); err != nil || n > 0 {
 		return []string{own.Blob}, err

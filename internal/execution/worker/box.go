@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -177,6 +179,19 @@ func (b *box) shownAt(dir, inside string) string {
 		return inside
 	}
 	return dir
+}
+
+// clear empties the workspace, HOME and the changes of the image.
+func (b *box) clear() error {
+	var err error
+	for _, root := range []*os.Root{b.space.root, b.space.homeRoot} {
+		err = errors.Join(err, clearOut(root, ".", func(name string, _ bool) error { return removeTree(root, name) }))
+	}
+	if b.image != nil && b.image.dir != "" {
+		name := filepath.Base(b.image.dir)
+		err = errors.Join(err, b.w.spaces.removeIn(b.Lease.RunID, name), os.Mkdir(b.image.dir, 0o700))
+	}
+	return err
 }
 
 // close releases the workspace.

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -92,17 +93,17 @@ func (i *usedImage) changes(use func(layer.Part) error) error {
 
 // outdated reports whether the workspace of an earlier execution is not the one to continue with:
 // another worker has continued the run since, or the run goes back to an earlier turn.
-func (p *preparation) outdated() bool {
-	c := p.Checkpoint
-	return c != nil && p.box.space.reused() && (c.Restore || p.box.space.readKept().UID != c.UID)
+func (b *box) outdated() bool {
+	c := b.Checkpoint
+	return c != nil && b.space.reused() && (c.Restore || b.space.readKept().UID != c.UID)
 }
 
 // resumes reports whether the workspace comes from a checkpoint.
-func (p *preparation) resumes() bool { return p.Checkpoint != nil && !p.box.space.reused() }
+func (b *box) resumes() bool { return b.Checkpoint != nil && !b.space.reused() }
 
 // pin sets the commit of a repository to the one in the checkpoint.
-func (p *preparation) pin(r *repository) {
-	for _, h := range p.Checkpoint.Prepared.Heads {
+func (b *box) pin(r *repository) {
+	for _, h := range b.Checkpoint.Prepared.Heads {
 		if h.Dir == r.dir && h.URL == git.PublicURL(r.source.URL) {
 			r.source.At, r.source.Branch = h.Commit, h.Branch
 		}
@@ -131,7 +132,7 @@ func (r restoring) keepPrepared() error {
 		}
 	}
 	err := p.box.parts(func(parts []layer.Part) (err error) {
-		k.Since.Prepared, err = layer.Scan(p.lease, parts)
+		k.Prepared, err = layer.Scan(p.lease, parts)
 		return err
 	})
 	if errors.Is(err, layer.ErrTooMany) {
@@ -141,7 +142,7 @@ func (r restoring) keepPrepared() error {
 		return fmt.Errorf("read the files of the prepared workspace: %w", err)
 	}
 	for _, f := range p.Files {
-		delete(k.Since.Prepared[workPart], path.Clean(filepath.ToSlash(f.Path)))
+		delete(k.Prepared[workPart], path.Clean(filepath.ToSlash(f.Path)))
 	}
 	return p.box.space.writeKept(k)
 }
@@ -162,7 +163,8 @@ func (r restoring) restoreCheckpoint() error {
 		k.Since, err = from.Restore(p.lease, c.Packs[len(c.Packs)-1])
 		return err
 	})
-	if err != nil && p.lease.Err() == nil && (penstock.CodeOf(err) == penstock.CodeNotFound || errors.Is(err, layer.ErrDamaged)) {
+	gone := penstock.CodeOf(err) == penstock.CodeNotFound || errors.Is(err, layer.ErrDamaged)
+	if gone && p.lease.Err() == nil {
 		return fmt.Errorf("%w: %w", errFilesGone, err)
 	}
 	if err != nil {
@@ -174,11 +176,34 @@ func (r restoring) restoreCheckpoint() error {
 	}
 	p.timeline(timelineWorkspaceRestored, map[string]any{
 		"checkpoint_uid": c.UID, "turn": c.Turn, "files": c.Files, "bytes": c.Bytes,
-		"prepared_again": k.Since.Prepared != nil && len(p.setupCommands()) > 0 && (c.Prepared.Layer == "" ||
+		"prepared_again": k.Prepared != nil && len(p.setupCommands()) > 0 && (c.Prepared.Layer == "" ||
 			c.Prepared.Layer != p.layer || c.Prepared.Setup != r.setup),
 		"duration_ms": time.Since(start).Milliseconds(),
 	})
 	return p.box.space.writeKept(k)
+}
+
+// without fills the workspace without the checkpoint, whose files are gone. The session of the agent may
+// still be there.
+func (r restoring) without(ctx context.Context, why error) error {
+	p := r.in
+	p.log.Warn("cannot restore the workspace of a turn", "error", why)
+	p.timeline(timelineWorkspaceNotRestored, map[string]any{
+		"turn": p.Checkpoint.Turn, "reason": goneBecause(why),
+	})
+	p.Checkpoint, p.layer, p.fresh, p.box.space.setup = nil, "", "", ""
+	if err := errors.Join(p.box.clear(), os.RemoveAll(p.box.space.base(""))); err != nil {
+		return err
+	}
+	return p.fill(ctx)
+}
+
+// goneBecause says to users why files cannot be restored.
+func goneBecause(err error) string {
+	if errors.Is(err, errOtherRepositories) {
+		return "The run has other repositories now."
+	}
+	return "The saved files are damaged or gone."
 }
 
 // errFilesGone is returned if a checkpoint cannot be restored, now or later.
@@ -191,7 +216,9 @@ var errOtherRepositories = fmt.Errorf("%w: the run has other repositories now", 
 // moved reports whether the run has other repositories than its checkpoint.
 func (r restoring) moved() bool {
 	return slices.ContainsFunc(r.in.Checkpoint.Prepared.Heads, func(h penstock.PreparedRepository) bool {
-		return !slices.ContainsFunc(r.in.repos, func(now repository) bool { return now.dir == h.Dir && now.commit == h.Commit })
+		return !slices.ContainsFunc(r.in.repos, func(now repository) bool {
+			return now.dir == h.Dir && now.commit == h.Commit
+		})
 	})
 }
 

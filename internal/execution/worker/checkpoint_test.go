@@ -71,7 +71,7 @@ func TestALostTurnBeginsWithTheFilesOfTheTurnBefore(t *testing.T) {
 	mark := marker()
 	var deaf atomic.Bool
 	w.plane.set(func(c *plane) {
-		c.before = func(method string) error {
+		c.before = func(string) error {
 			if deaf.Load() {
 				return errAway
 			}
@@ -198,7 +198,8 @@ func TestAForkBeginsWithTheFilesAndTheSessionOfItsTurn(t *testing.T) {
 		})
 		_, stop := w.start(in(box))
 		id := w.create(penstock.RunRequest{
-			Config: config, Attachments: []penstock.Attachment{{FileName: "data.txt", MimeType: "text/plain", Data: []byte("data")}},
+			Config:      config,
+			Attachments: []penstock.Attachment{{FileName: "data.txt", MimeType: "text/plain", Data: []byte("data")}},
 		}, "demo: say the word is mellon", "demo: run echo one >> app/main.txt; echo one > notes.txt")
 		w.becomes(id, penstock.StateSucceeded)
 		w.followUp(id, "demo: run echo two >> app/main.txt; rm notes.txt")

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -65,7 +63,7 @@ func (p *preparation) prepare(ctx context.Context) error {
 	if p.box.space, err = p.w.spaces.open(ctx, p.Lease.RunID); err != nil {
 		return err
 	}
-	if p.outdated() {
+	if p.box.outdated() {
 		p.box.space.setup = "" // it is not kept
 		p.box.space.close()
 		if p.box.space, err = p.w.spaces.open(ctx, p.Lease.RunID); err != nil {
@@ -86,7 +84,7 @@ func (p *preparation) prepare(ctx context.Context) error {
 	}
 	err = p.fill(ctx)
 	if errors.Is(err, errFilesGone) && p.Checkpoint.Turn > 0 && !p.Checkpoint.Restore {
-		err = p.fillWithout(ctx, err)
+		err = restoring{p, ""}.without(ctx, err)
 	}
 	if errors.Is(err, errFilesGone) { // the run was asked to begin with them
 		return setupFailed("The files of turn %d cannot be restored. %s", p.Checkpoint.Turn, goneBecause(err))
@@ -105,41 +103,6 @@ func (p *preparation) fill(ctx context.Context) error {
 		return err
 	}
 	return p.restore()
-}
-
-// fillWithout fills the workspace without the checkpoint, whose files are gone. The session of the agent may
-// still be there.
-func (p *preparation) fillWithout(ctx context.Context, why error) error {
-	p.log.Warn("cannot restore the workspace of a turn", "error", why)
-	p.timeline(timelineWorkspaceNotRestored, map[string]any{
-		"turn": p.Checkpoint.Turn, "reason": goneBecause(why),
-	})
-	p.Checkpoint, p.layer, p.fresh, p.box.space.setup = nil, "", "", ""
-	if err := errors.Join(p.clear(), os.RemoveAll(p.box.space.base(""))); err != nil {
-		return err
-	}
-	return p.fill(ctx)
-}
-
-// goneBecause says to users why files cannot be restored.
-func goneBecause(err error) string {
-	if errors.Is(err, errOtherRepositories) {
-		return "The run has other repositories now."
-	}
-	return "The saved files are damaged or gone."
-}
-
-// clear empties the workspace, HOME and the changes of the image.
-func (p *preparation) clear() error {
-	var err error
-	for _, root := range []*os.Root{p.box.space.root, p.box.space.homeRoot} {
-		err = errors.Join(err, clearOut(root, ".", func(name string, _ bool) error { return removeTree(root, name) }))
-	}
-	if p.box.image != nil && p.box.image.dir != "" {
-		name := filepath.Base(p.box.image.dir)
-		err = errors.Join(err, p.w.spaces.removeIn(p.Lease.RunID, name), os.Mkdir(p.box.image.dir, 0o700))
-	}
-	return err
 }
 
 // restore restores the files of a turn, if the workspace is new, and the session of the agent.

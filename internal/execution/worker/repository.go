@@ -105,9 +105,9 @@ func (p *preparation) repositories(config penstock.EnvironmentConfig) []reposito
 		}
 	}
 	placeRepositories(list, p.Run.Subject != "")
-	if p.resumes() {
+	if p.box.resumes() {
 		for i := range list {
-			p.pin(&list[i])
+			p.box.pin(&list[i])
 		}
 	}
 	return list

@@ -8,7 +8,7 @@ const (
 	timelineUnbornBranch         = "unborn_branch"          // a repository was checked out on a branch without commits
 	timelineSkillNote            = "skill_note"             // a skill that is odd, or left out
 	timelineWorkspaceReady       = "workspace_ready"        // whether a new workspace comes from a layer
-	timelineImageReady           = "image_ready"            // the container image of the run is pulled, or was in the cache
+	timelineImageReady           = "image_ready"            // the container image is pulled, or was in the cache
 	timelineWorkspaceRestored    = "workspace_restored"     // a new workspace has the files of a saved turn
 	timelineWorkspaceNotRestored = "workspace_not_restored" // the files of a saved turn are gone
 	timelineCheckpointSkipped    = "checkpoint_skipped"     // the workspace of a turn is not saved

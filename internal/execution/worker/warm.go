@@ -170,7 +170,7 @@ func (w *warm) prepare(ctx context.Context) (ready bool, why string, err error) 
 			miss, w.layer = "The layer could not be used: "+todo.problem(err), nil
 			used.Release()
 			w.in.w.Layers.MakeRoom(err)
-			if err := errors.Join(w.in.clear(), w.in.checkOut(ctx, w.environment)); err != nil {
+			if err := errors.Join(w.in.box.clear(), w.in.checkOut(ctx, w.environment)); err != nil {
 				return false, "", err
 			}
 		}
@@ -193,7 +193,7 @@ func (w *warm) prepare(ctx context.Context) (ready bool, why string, err error) 
 			return false, "", context.Cause(ctx)
 		}
 		w.in.log.Warn("cannot use a prepared workspace", "error", err)
-		return false, "The files of the run do not fit into the prepared workspace.", w.in.clear()
+		return false, "The files of the run do not fit into the prepared workspace.", w.in.box.clear()
 	}
 	payload["duration_ms"] = time.Since(w.start).Milliseconds()
 	w.in.timeline(timelineWorkspaceReady, payload)
@@ -202,7 +202,7 @@ func (w *warm) prepare(ctx context.Context) (ready bool, why string, err error) 
 
 // find returns the layer of the checkpoint, or else the newest one.
 func (w *warm) find() (*layer.Layer, error) {
-	if w.in.resumes() && w.in.Checkpoint.Prepared.Layer != "" {
+	if w.in.box.resumes() && w.in.Checkpoint.Prepared.Layer != "" {
 		l, err := w.in.w.Layers.Use(w.key, w.in.Checkpoint.Prepared.Layer, w.in.RetiredLayers)
 		if !errors.Is(err, layer.ErrNone) {
 			return l, err
@@ -245,13 +245,13 @@ func (w *warm) run(ctx context.Context, todo work) (why string, err error) {
 		return "", err
 	case w.layer != nil:
 		w.in.w.Layers.Retire(w.layer.UID, "The commands of a later run failed on it.")
-		return "The commands failed on the layer of an earlier run, which is no longer used.", w.in.clear()
+		return "The commands failed on the layer of an earlier run, which is no longer used.", w.in.box.clear()
 	case !w.lacked():
 		return "", err // it would fail again
 	}
 	why = "The setup commands failed without the variables and files of the run."
 	w.fail(why)
-	return why, w.in.clear()
+	return why, w.in.box.clear()
 }
 
 // fail records why there is no layer, for the next runs.

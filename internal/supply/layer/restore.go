@@ -91,7 +91,7 @@ func (r Restoring) restore(ctx context.Context, uid string) (s Since, err error)
 			return s, err
 		}
 	}
-	return s, s.learn(ctx, r.Parts)
+	return s, learn(ctx, s, r.Parts)
 }
 
 func (r Restoring) clear() error {
@@ -385,7 +385,7 @@ func (f Packed) settle(root *os.Root, name string) error {
 }
 
 // learn reads the files as they are after a checkpoint was restored.
-func (s *Since) learn(ctx context.Context, parts []Part) error {
+func learn(ctx context.Context, s Since, parts []Part) error {
 	now, err := Scan(ctx, parts)
 	if err != nil {
 		return err

@@ -17,8 +17,8 @@ type runCheckpointsCmd struct {
 }
 
 func (cmd *runCheckpointsCmd) Help() string {
-	return "The last 20 turns of a run are kept, and every tenth one before. Turns are numbered by their message. Turn 0 " +
-		"is what the run was forked from."
+	return "The last 20 turns of a run are kept, and every tenth one before. Turns are numbered by their message. " +
+		"Turn 0 is what the run was forked from."
 }
 
 func (cmd *runCheckpointsCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
@@ -88,8 +88,8 @@ type runRewindCmd struct {
 }
 
 func (cmd *runRewindCmd) Help() string {
-	return "Ends the current turn. The next turn has the files and the conversation of the given one. What the run has done " +
-		"elsewhere, such as a push, is not undone; the hosts that it reached since are printed."
+	return "Ends the current turn. The next turn has the files and the conversation of the given one. What the run " +
+		"has done elsewhere, such as a push, is not undone; the hosts that it reached since are printed."
 }
 
 func (cmd *runRewindCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
@@ -124,7 +124,8 @@ func (cmd *runCompareCmd) Run(ctx context.Context, std *stdio, in *runCmds) erro
 	if err != nil {
 		return err
 	}
-	return perform(ctx, c, http.MethodGet, "agent/fork-groups/"+url.PathEscape(cmd.Group), nil, func(g run.ForkGroup) error {
+	path := "agent/fork-groups/" + url.PathEscape(cmd.Group)
+	return perform(ctx, c, http.MethodGet, path, nil, func(g run.ForkGroup) error {
 		var rows [][]string
 		for _, r := range g.Runs {
 			cost := ""

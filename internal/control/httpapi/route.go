@@ -70,6 +70,7 @@ func Routes() []Route { return routes(&handlers{}) }
 func routes(h *handlers) []Route {
 	return slices.Concat(
 		below(Base+"/agent", runRoutes(h)),
+		below(Base+"/agent", turnRoutes(h)),
 		below(Base+"/agent", changesRoutes(h)),
 		below(Base+"/agent", conversationRoutes(h)),
 		below(Base+"/agent", resourceRoutes(h)),
@@ -83,6 +84,27 @@ func routes(h *handlers) []Route {
 		below(Base+"/worker", workerRoutes(h)),
 		serverRoutes(h),
 	)
+}
+
+func turnRoutes(h *handlers) []Route {
+	return []Route{
+		{
+			Method: get, Pattern: "/runs/{runId}/checkpoints", Scope: runsRead, OwnRun: true, handle: h.forks.checkpoints,
+			Who: "dashboard, CLI: before a fork",
+		},
+		{
+			Method: post, Pattern: "/runs/{runId}/fork", Scope: runsWrite, handle: h.forks.fork, limit: maxRun,
+			Who: "people and programs that try another way",
+		},
+		{
+			Method: post, Pattern: "/runs/{runId}/rewind", Scope: runsWrite, handle: h.forks.rewind, limit: maxRun,
+			Who: "people who see an agent go wrong",
+		},
+		{
+			Method: get, Pattern: "/fork-groups/{forkGroup}", Scope: runsRead, handle: h.forks.compare,
+			Who: "people who choose between runs",
+		},
+	}
 }
 
 func runRoutes(h *handlers) []Route {
@@ -108,22 +130,6 @@ func runRoutes(h *handlers) []Route {
 			Method: post, Pattern: "/runs/{runId}/interrupt", Scope: runsWrite,
 			handle: h.followups.interruptRun, status: http.StatusAccepted,
 			Who: "people who see an agent go wrong",
-		},
-		{
-			Method: get, Pattern: "/runs/{runId}/checkpoints", Scope: runsRead, OwnRun: true, handle: h.forks.checkpoints,
-			Who: "dashboard, CLI: before a fork",
-		},
-		{
-			Method: post, Pattern: "/runs/{runId}/fork", Scope: runsWrite, handle: h.forks.fork, limit: maxRun,
-			Who: "people and programs that try another way",
-		},
-		{
-			Method: post, Pattern: "/runs/{runId}/rewind", Scope: runsWrite, handle: h.forks.rewind, limit: maxRun,
-			Who: "people who see an agent go wrong",
-		},
-		{
-			Method: get, Pattern: "/fork-groups/{forkGroup}", Scope: runsRead, handle: h.forks.compare,
-			Who: "people who choose between runs",
 		},
 		{
 			Method: post, Pattern: "/runs/{runId}/attachments/prepare", Scope: runsWrite,

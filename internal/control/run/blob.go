@@ -33,7 +33,8 @@ func SessionKey(conversationID, uid string) string {
 // ownerOf returns the run or conversation that owns a key. It returns false for any other key.
 func ownerOf(key string) (id string, ok bool) {
 	parts := strings.Split(key, "/")
-	if len(parts) != 3 || !slices.Contains([]string{"attachments", "artifacts", "changes", "sessions", "packs"}, parts[0]) {
+	kinds := []string{"attachments", "artifacts", "changes", "sessions", "packs"}
+	if len(parts) != 3 || !slices.Contains(kinds, parts[0]) {
 		return "", false
 	}
 	return parts[1], penstock.ValidID(parts[1])

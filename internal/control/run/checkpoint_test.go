@@ -223,7 +223,8 @@ func TestForksNeedTheRightsOfTheirSource(t *testing.T) {
 			{"only reads", read, run.ForkRequest{Prompt: "b"}, penstock.CodeNotAuthorized, "runs:write"},
 			{"may not use secrets", write, run.ForkRequest{Prompt: "b"}, penstock.CodeNotAuthorized, "DEPLOY_KEY"},
 			{
-				"leaves the secret out", write, run.ForkRequest{Prompt: "b", Config: &penstock.Config{Secrets: []string{}}},
+				"leaves the secret out", write,
+				run.ForkRequest{Prompt: "b", Config: &penstock.Config{Secrets: []string{}}},
 				penstock.CodeNotAuthorized, "DEPLOY_KEY",
 			},
 			{"a turn that is gone", uses, run.ForkRequest{Prompt: "b", Turn: new(int64(7))}, penstock.CodeConflict, "turn 7"},

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -50,50 +51,56 @@ func (s *Turns) Rewind(ctx context.Context, p penstock.Principal, id string, req
 	if err := s.runs.checkSenderPrice(ctx, p, seen); err != nil {
 		return Rewound{}, err
 	}
-	next := store.Followup{ID: penstock.NewID(), Message: req.Prompt, Creator: p.Actor.UID}
 	return access.Act(ctx, s.runs.responses, p, func(tx *store.Tx) (Rewound, error) {
-		done := Rewound{RunID: id, Turn: *req.Turn, Reached: []ReachedHost{}}
 		if err := spoken(ctx, tx, seen); err != nil {
-			return done, err
+			return Rewound{}, err
 		}
 		floor, err := tx.Conversations().Enter(ctx, seen.ConversationID, speaks(p))
 		if err != nil {
-			return done, err
+			return Rewound{}, err
 		}
 		if floor.Talking != "" && floor.Talking != id {
-			return done, errConversationBusy(floor.Talking)
+			return Rewound{}, errConversationBusy(floor.Talking)
 		}
-		run, err := tx.Runs().Lock(ctx, id)
-		if err != nil {
-			return done, err
-		}
-		to, err := keptTurn(ctx, tx, id, req.Turn)
-		if err != nil {
-			return done, err
-		}
-		hosts, err := tx.Executions().TrafficSince(ctx, id, to.CreatedAt)
-		if err != nil {
-			return done, err
-		}
-		for _, h := range hosts {
-			done.Reached = append(done.Reached, ReachedHost{h.Host, h.Port, h.Requests, h.BytesOut})
-		}
-		if err := goBack(ctx, tx, p, run, to); err != nil {
-			return done, err
-		}
-		if req.Prompt != "" {
-			done.FollowupID = next.ID
-			next.CreatedAt = penstock.Now()
-			if err := tx.Followups().Add(ctx, floor, run, next); err != nil {
-				return done, err
-			}
-			if err := chargeSender(ctx, tx, p, run); err != nil {
-				return done, err
-			}
-		}
-		done.State, err = moveBack(ctx, tx, run, to, next, req.Prompt != "")
-		return done, err
+		return rewind(ctx, tx, p, id, req, floor)
 	})
+}
+
+// rewind is [Turns.Rewind] in a transaction, by the floor of the run's conversation.
+func rewind(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, id string, req RewindRequest, floor store.Floor,
+) (Rewound, error) {
+	done := Rewound{RunID: id, Turn: *req.Turn, Reached: []ReachedHost{}}
+	run, err := tx.Runs().Lock(ctx, id)
+	if err != nil {
+		return done, err
+	}
+	to, err := keptTurn(ctx, tx, id, req.Turn)
+	if err != nil {
+		return done, err
+	}
+	hosts, err := tx.Executions().TrafficSince(ctx, id, to.CreatedAt)
+	if err != nil {
+		return done, err
+	}
+	for _, h := range hosts {
+		done.Reached = append(done.Reached, ReachedHost{h.Host, h.Port, h.Requests, h.BytesOut})
+	}
+	if err := goBack(ctx, tx, p, run, to); err != nil {
+		return done, err
+	}
+	next := store.Followup{
+		ID: penstock.NewID(), Message: req.Prompt, Creator: p.Actor.UID, CreatedAt: penstock.Now(),
+	}
+	if req.Prompt != "" {
+		done.FollowupID = next.ID
+		err := errors.Join(tx.Followups().Add(ctx, floor, run, next), chargeSender(ctx, tx, p, run))
+		if err != nil {
+			return done, err
+		}
+	}
+	done.State, err = moveBack(ctx, tx, run, to, next, req.Prompt != "")
+	return done, err
 }
 
 func checkRewind(req RewindRequest) error {

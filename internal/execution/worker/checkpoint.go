@@ -102,8 +102,8 @@ func (b *box) outdated() bool {
 func (b *box) resumes() bool { return b.Checkpoint != nil && !b.space.reused() }
 
 // pin sets the commit of a repository to the one in the checkpoint.
-func (b *box) pin(r *repository) {
-	for _, h := range b.Checkpoint.Prepared.Heads {
+func pin(r *repository, from penstock.Prepared) {
+	for _, h := range from.Heads {
 		if h.Dir == r.dir && h.URL == git.PublicURL(r.source.URL) {
 			r.source.At, r.source.Branch = h.Commit, h.Branch
 		}

@@ -107,7 +107,7 @@ func (p *preparation) repositories(config penstock.EnvironmentConfig) []reposito
 	placeRepositories(list, p.Run.Subject != "")
 	if p.box.resumes() {
 		for i := range list {
-			p.box.pin(&list[i])
+			pin(&list[i], p.Checkpoint.Prepared)
 		}
 	}
 	return list

@@ -113,7 +113,9 @@ const idle = 90 * 24 * time.Hour
 func (s *Store) Find(key string, banned []string) (*Layer, error) { return s.find(key, "", banned) }
 
 // Use is Find for the layer with a uid.
-func (s *Store) Use(key, uid string, banned []string) (*Layer, error) { return s.find(key, uid, banned) }
+func (s *Store) Use(key, uid string, banned []string) (*Layer, error) {
+	return s.find(key, uid, banned)
+}
 
 // find returns the newest layer of a key, or the one with a uid, unless that is "".
 func (s *Store) find(key, uid string, banned []string) (*Layer, error) {

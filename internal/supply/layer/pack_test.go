@@ -145,8 +145,12 @@ func describe(dir, short string, found map[string]string, names map[uint64]strin
 			var content []byte
 			content, err = os.ReadFile(name)
 			text += fmt.Sprintf(" %q", content)
-			inode := info.Sys().(*syscall.Stat_t).Ino
-			if first, ok := names[inode]; ok {
+			stat, ok := info.Sys().(*syscall.Stat_t)
+			if !ok {
+				return errors.ErrUnsupported
+			}
+			inode := stat.Ino
+			if first, seen := names[inode]; seen {
 				text += " = " + first
 			} else {
 				names[inode] = short

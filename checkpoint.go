@@ -40,8 +40,10 @@ type AssignedCheckpoint struct {
 	// Restore means that a workspace that the worker has is out of date: the run goes back to this
 	// checkpoint.
 	Restore bool `json:"restore,omitzero"`
-	// Behind means that turns have ended since, whose checkpoints could not be saved: the session of the
-	// conversation is newer.
+	// Ended is the message of the last turn that has ended since, whose files could not be saved; "": none.
+	Ended string `json:"ended,omitempty"`
+	// Behind means that the session of the conversation is newer: such a turn has ended, or another run
+	// has continued the conversation.
 	Behind  bool   `json:"behind,omitzero"`
 	Content []File `json:"content"` // the packs, in the order of Packs
 }

@@ -163,10 +163,13 @@ func Rewound(messageID string, turn int64, at Time) Message {
 	}
 }
 
+// Rewinds reports whether m marks where a run went back to an earlier turn.
+func (m Message) Rewinds() bool { return len(m.Content) == 1 && m.Content[0].Name == blockRewound }
+
 // supersede marks the steps after the one to which the run went back, if m is the message of [Rewound].
 // An id that no step has is of the run from which this one was forked.
 func (c *Conversation) supersede(m Message) {
-	if len(m.Content) != 1 || m.Content[0].Name != blockRewound {
+	if !m.Rewinds() {
 		return
 	}
 	var to struct {

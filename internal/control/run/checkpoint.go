@@ -51,8 +51,10 @@ func (s *Executions) saveCheckpoint(ctx context.Context, l penstock.Lease, u pen
 		if saved.Turn, err = tx.Files().Turn(ctx, run.ID, c.PromptID); err != nil {
 			return err
 		}
-		unused, err = tx.Files().SaveCheckpoint(ctx, saved, pack, c.Packs)
-		return err
+		if unused, err = tx.Files().SaveCheckpoint(ctx, saved, pack, c.Packs); err != nil || c.SessionID == "" {
+			return err
+		}
+		return tx.Runs().SetResumable(ctx, run.ID, true)
 	})
 	if err != nil {
 		s.files.DropRejected(ctx, err, pack.Blob)
@@ -77,8 +79,7 @@ func checkCheckpoint(u penstock.Upload) error {
 	return nil
 }
 
-// giveCheckpoint adds the checkpoint from which a run continues, unless another run has continued the
-// conversation since.
+// giveCheckpoint adds the checkpoint from which a run continues.
 func (s *Executions) giveCheckpoint(ctx context.Context, a *penstock.Assignment, row store.RunRow) error {
 	saved, err := s.store.Files.Latest(ctx, row.ID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
@@ -91,29 +92,26 @@ func (s *Executions) giveCheckpoint(ctx context.Context, a *penstock.Assignment,
 	if err != nil {
 		return err
 	}
-	turn := int64(0)
-	if len(a.Prompts) > 0 {
-		if turn, err = s.store.Files.Turn(ctx, row.ID, a.Prompts[0].ID); err != nil {
-			return err
-		}
+	ended, err := s.store.Followups.LastEnded(ctx, row.ID, max(saved.Turn, saved.Restore))
+	if err != nil {
+		return err
 	}
-	restore := turn <= saved.Restore && saved.Restore > 0
-	if !restore && len(runs) > 0 && runs[len(runs)-1] != row.ID {
-		return nil
+	if ended == "" && saved.Turn == 0 && saved.Restore == 0 && row.PromptState == store.PromptDelivered {
+		ended = row.ID
 	}
 	packs, err := s.store.Files.Packs(ctx, saved.UID)
 	if err != nil {
 		return err
 	}
+	continued := len(runs) > 0 && runs[len(runs)-1] != row.ID // by another run, whose session is newer
 	given := &penstock.AssignedCheckpoint{
 		SavedCheckpoint: penstock.SavedCheckpoint{
 			PromptID: saved.MessageID, SessionID: saved.SessionID, Harness: saved.Harness, Bytes: saved.Bytes,
-			Files:    saved.Files,
-			Prepared: saved.Prepared,
+			Files: saved.Files, Prepared: saved.Prepared,
 		},
-		UID: saved.UID, Turn: saved.Turn, Restore: restore,
-		Behind: !restore && turn > max(saved.Turn, saved.Restore-1)+1 && saved.Turn > 0,
+		UID: saved.UID, Turn: saved.Turn, Ended: ended, Restore: saved.Restore > 0 && ended == "",
 	}
+	given.Behind = !given.Restore && (ended != "" || continued)
 	for _, p := range packs {
 		given.Packs = append(given.Packs, p.UID)
 		given.Content = append(given.Content, penstock.File{ID: packFile + p.UID, Size: p.Size})

@@ -246,7 +246,7 @@ func TestForksNeedTheRightsOfTheirSource(t *testing.T) {
 			w.T.Fatalf("%+v, %v", forked, err)
 		}
 		r := w.Get(forked.Runs[2].ID)
-		if !slices.Equal(r.Config.Secrets, []string{"DEPLOY_KEY"}) || r.ConfigSources["secrets"] != run.LayerForked ||
+		if !slices.Equal(r.Config.Secrets, []string{"DEPLOY_KEY"}) || r.ConfigSources["secrets"] != run.LayerRequest ||
 			r.Creator.UID != uses.Actor.UID {
 			w.T.Errorf("the fork has %v from %v by %v", r.Config.Secrets, r.ConfigSources, r.Creator)
 		}

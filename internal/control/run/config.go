@@ -28,7 +28,8 @@ func (s *Runs) configFrom(from Origin) func(
 			of.list = slices.Insert(of.list, 0, penstock.Layer{Name: LayerAutomation, Config: from.Automation.Config()})
 		}
 		if from.Forked != nil {
-			of.list = slices.Insert(of.list, 0, penstock.Layer{Name: LayerForked, Config: from.Forked.Config})
+			of.list = slices.Insert(of.list, 0, penstock.Layer{Name: layerForked, Config: from.Forked.Config})
+			of.forked = from.Forked.ConfigSources
 		}
 		of.list = slices.Insert(of.list, 0, penstock.Layer{Name: LayerRequest, Config: req.Config})
 		return s.setConfig(ctx, p, run, of)
@@ -74,6 +75,7 @@ type layers struct {
 	every store.FactoryConfig // of the agent's factory: the configuration of all its runs
 
 	network RunLayers
+	forked  map[string]string // the sources of the run from which it is forked
 }
 
 // withEvery adds the configuration of all runs of the factory. MCP servers of the configuration
@@ -118,6 +120,11 @@ func (s *Runs) setConfig(ctx context.Context, p penstock.Principal, run *store.N
 	config, sources := penstock.Resolve(
 		append(from.list, penstock.Layer{Name: LayerServer, Config: &defaults})...,
 	)
+	for key, source := range sources {
+		if source == layerForked { // whose request named something counts as this one's
+			sources[key] = cmp.Or(from.forked[key], LayerRequest)
+		}
+	}
 	withEvery(&config, sources, from.every)
 	if errs := config.CheckSize("/config"); errs != nil { // all layers together; each alone was small enough
 		return penstock.InvalidFields(errs...)

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,7 +70,12 @@ func (s *Turns) Fork(ctx context.Context, p penstock.Principal, id string, req F
 	}
 	return access.Act(ctx, s.runs.responses, p, func(tx *store.Tx) (Forked, error) {
 		forked.Runs = nil
-		if _, err := tx.Conversations().Enter(ctx, source.ConversationID, speaks(p)); err != nil {
+		var bound store.Bound
+		if _, err := tx.Conversations().Enter(ctx, source.ConversationID, func(b store.Bound) error {
+			bound = b
+			bound.Secrets = b.Secrets || len(source.Config.SecretUses()) > 0
+			return speaks(p)(b)
+		}); err != nil {
 			return forked, err
 		}
 		if _, err := tx.Runs().Lock(ctx, source.ID); err != nil {
@@ -85,6 +91,9 @@ func (s *Turns) Fork(ctx context.Context, p penstock.Principal, id string, req F
 				return forked, err
 			}
 			if err := tx.Files().ForkCheckpoint(ctx, from, run.ID); err != nil {
+				return forked, err
+			}
+			if err := tx.Conversations().Bind(ctx, run.Team, run.ConversationID, bound); err != nil {
 				return forked, err
 			}
 			forked.Runs = append(forked.Runs, ForkedRun{run.ID, run.State})
@@ -153,8 +162,8 @@ func mayFork(p penstock.Principal, source store.RunRow) error {
 		"to fork it needs the scope %s, which the key does not have", strings.Join(names, ", "), penstock.ScopeSecretsUse)
 }
 
-// historyOfFork returns the conversation of the run from which a run was forked, as far as the turn. It is
-// empty if that run is no longer kept.
+// historyOfFork returns the conversation of the run from which a run was forked, as far as the turn of a
+// message, with what that run was forked from. It is empty if a run is no longer kept.
 func (s *Executions) historyOfFork(ctx context.Context, run store.RunRow, lastMessage string) ([]penstock.Step, error) {
 	source, err := s.store.Runs.Find(ctx, run.Team, run.ForkedFrom.RunID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
@@ -167,9 +176,42 @@ func (s *Executions) historyOfFork(ctx context.Context, run store.RunRow, lastMe
 	if err != nil {
 		return nil, err
 	}
-	steps := history(penstock.Converse(source.ConversationID, events).Steps, nil)
-	i := slices.IndexFunc(steps, func(step penstock.Step) bool { return step.ID == lastMessage })
-	return steps[:i+1], nil
+	until, found := endOfTurn(events, lastMessage)
+	own := history(penstock.Converse(source.ConversationID, events[:until]).Steps, nil)
+	if source.ForkedFrom == nil {
+		return own, nil
+	}
+	if found {
+		forked, err := s.store.Files.Checkpoints(ctx, source.ID)
+		if err != nil {
+			return nil, err
+		}
+		if len(forked) > 0 && forked[0].Turn == 0 {
+			lastMessage = forked[0].MessageID
+		}
+	}
+	before, err := s.historyOfFork(ctx, source, lastMessage)
+	return append(before, own...), err
+}
+
+// endOfTurn returns how many events of a conversation there were at the end of the turn of a message: none if
+// the conversation does not have it.
+func endOfTurn(events []penstock.Event, message string) (n int, found bool) {
+	for i, e := range events {
+		var m penstock.Message
+		if e.Type != penstock.EventMessage || json.Unmarshal(e.Data, &m) != nil ||
+			m.Role != penstock.RoleUser && !m.Rewinds() {
+			continue
+		}
+		if found && m.ID != message {
+			return i, true
+		}
+		found = found || m.ID == message
+	}
+	if !found {
+		return 0, false
+	}
+	return len(events), true
 }
 
 // ForkGroup compares the runs that one request has forked.

@@ -8,7 +8,10 @@ const (
 	LayerAutomation = "automation"
 	LayerAgent      = "agent"
 	LayerFactory    = "factory"
-	LayerForked     = "forked_run" // values of the run from which a run was forked
 	LayerServer     = "server"
 	LayerParent     = "parent" // values that a run inherits from its parent
 )
+
+// layerForked is the layer of the run from which a run is forked, until its keys get the sources that they
+// have there.
+const layerForked = "forked"

@@ -86,6 +86,11 @@ func rewind(
 	for _, h := range hosts {
 		done.Reached = append(done.Reached, ReachedHost{h.Host, h.Port, h.Requests, h.BytesOut})
 	}
+	if req.Prompt == "" && unfunded(run) {
+		return done, penstock.Errorf(
+			penstock.CodeConflict, "the run waits for room in a budget; send a prompt, which waits with it, or raise the budget",
+		)
+	}
 	if err := goBack(ctx, tx, p, run, to); err != nil {
 		return done, err
 	}
@@ -124,16 +129,28 @@ func checkRewind(req RewindRequest) error {
 // goBack ends the turn of a locked run, gives up the messages that wait, and supersedes everything
 // after a turn.
 func goBack(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.RunRow, to store.Checkpoint) error {
-	if run.State.Held() {
+	now := penstock.Now()
+	if run.State == penstock.StateInProgress {
 		if err := endTurn(ctx, tx, run, map[string]any{"rewound_to": to.Turn}); err != nil {
 			return err
 		}
 	}
-	drafts, err := tx.Followups().GiveUp(ctx, run.ID)
+	drafts, err := tx.Followups().GiveUp(ctx, run)
 	if err != nil {
 		return err
 	}
-	now := penstock.Now()
+	never := run.PromptState == store.PromptWaiting || run.PromptState == store.PromptDelivering
+	if never && run.State != penstock.StateInProgress { // no agent has seen the run's own prompt
+		if err := tx.Runs().SetPrompt(ctx, run.ID, store.PromptDelivered); err != nil {
+			return err
+		}
+		own := penstock.NewDraft(penstock.EventMessage, now, penstock.Message{
+			ID: run.ID, Role: penstock.RoleUser, Timestamp: now,
+			Content: []penstock.Block{penstock.Text(run.Prompt), penstock.Undelivered(run.ID)},
+		})
+		own.Key = ""
+		drafts = append(drafts, own)
+	}
 	mark := penstock.NewDraft(penstock.EventMessage, now, penstock.Rewound(to.MessageID, to.Turn, now))
 	mark.Key = ""
 	drafts = append(drafts, mark, penstock.Timeline(now, penstock.TimelineRewound, map[string]any{

@@ -158,6 +158,19 @@ func (c ConversationsTx) remember(ctx context.Context, run RunRow) error {
 	return nil
 }
 
+// Bind begins a conversation whose agent knows what a bound is about.
+func (c ConversationsTx) Bind(ctx context.Context, team, conversationID string, b Bound) error {
+	if err := savedFields.add(ctx, c.tx, &Session{ConversationID: conversationID, Team: team}); err != nil {
+		return fmt.Errorf("begin conversation %s: %w", conversationID, err)
+	}
+	if _, err := c.tx.exec(ctx, `UPDATE conversations
+		SET bound = $1
+		WHERE id = $2`, marshal(b), conversationID); err != nil {
+		return fmt.Errorf("remember who may speak in conversation %s: %w", conversationID, err)
+	}
+	return nil
+}
+
 // Floor is the right to put text before the agent of a conversation in this transaction. Only
 // [ConversationsTx.Enter] grants it.
 type Floor struct {

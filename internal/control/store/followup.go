@@ -150,6 +150,23 @@ func (fs FollowupsTx) MarkDelivered(ctx context.Context, run *RunRow) error {
 	return fs.Set(ctx, run.ID, PromptDelivering, PromptDelivered)
 }
 
+// LastEnded returns the last message of a run after a turn whose own turn has ended, or "".
+func (fs Followups) LastEnded(ctx context.Context, runID string, turn int64) (string, error) {
+	ids, err := fs.s.strings(ctx, `SELECT id
+		FROM (
+			SELECT id, state, row_number() OVER (ORDER BY id) AS n
+			FROM followups
+			WHERE run_id = $1
+		) AS f
+		WHERE f.n >= $2 AND f.state = 'delivered'
+		ORDER BY f.id DESC
+		LIMIT 1`, runID, turn)
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+	return ids[0], nil
+}
+
 // Deliver assigns one waiting message to the execution.
 func (fs FollowupsTx) Deliver(ctx context.Context, id string) error {
 	_, err := fs.tx.exec(ctx, `UPDATE followups

@@ -38,9 +38,14 @@ func undelivered(list []Followup, at penstock.Time) (drafts []penstock.Draft, id
 	return drafts, ids
 }
 
-// GiveUp marks the messages of a locked run that wait as undelivered, and returns their events.
-func (fs FollowupsTx) GiveUp(ctx context.Context, runID string) ([]penstock.Draft, error) {
-	list, err := fs.List(ctx, runID, PromptWaiting)
+// GiveUp marks the messages of a locked run that no agent has seen as undelivered, and returns their events.
+func (fs FollowupsTx) GiveUp(ctx context.Context, run RunRow) ([]penstock.Draft, error) {
+	list, err := fs.List(ctx, run.ID, PromptWaiting)
+	if err == nil && run.State != penstock.StateInProgress {
+		var handed []Followup
+		handed, err = fs.List(ctx, run.ID, PromptDelivering)
+		list = append(handed, list...)
+	}
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}

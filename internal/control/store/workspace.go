@@ -17,7 +17,7 @@ type Checkpoint struct {
 	RunID     string
 	SessionID string
 	Prepared  penstock.Prepared
-	Restore   int64 // the turn that begins with it although the workspace may be newer; 0: none
+	Restore   int64 // later turns begin with it although the workspace may be newer, until one has ended; 0: none
 }
 
 // checkpointFields are the columns of a checkpoint.
@@ -312,7 +312,7 @@ func (f FilesTx) Supersede(ctx context.Context, runID string, turn int64) error 
 	}
 	if _, err := f.tx.exec(ctx, `UPDATE checkpoints
 		SET superseded = CASE WHEN turn > $1 THEN 1 ELSE superseded END, restore = CASE WHEN turn = $1 THEN $2 ELSE 0 END
-		WHERE run_id = $3`, turn, followups+2, runID); err != nil {
+		WHERE run_id = $3`, turn, followups+1, runID); err != nil {
 		return fmt.Errorf("take run %s back to turn %d: %w", runID, turn, err)
 	}
 	return nil

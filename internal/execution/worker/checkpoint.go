@@ -29,6 +29,7 @@ type kept struct {
 	layer.Since
 
 	UID     string // of the last checkpoint that was saved or restored; "": none
+	Ended   string // the message of the last turn after it, whose files could not be saved; "": none
 	Origins penstock.Prepared
 }
 
@@ -95,7 +96,11 @@ func (i *usedImage) changes(use func(layer.Part) error) error {
 // another worker has continued the run since, or the run goes back to an earlier turn.
 func (b *box) outdated() bool {
 	c := b.Checkpoint
-	return c != nil && b.space.reused() && (c.Restore || b.space.readKept().UID != c.UID)
+	if c == nil || !b.space.reused() {
+		return false
+	}
+	k := b.space.readKept()
+	return c.Restore || k.UID != c.UID || k.Ended != c.Ended
 }
 
 // resumes reports whether the workspace comes from a checkpoint.
@@ -157,7 +162,7 @@ func (r restoring) restoreCheckpoint() error {
 	if r.moved() {
 		return errOtherRepositories
 	}
-	k := kept{UID: c.UID, Origins: c.Prepared}
+	k := kept{UID: c.UID, Ended: c.Ended, Origins: c.Prepared}
 	err := p.box.parts(func(parts []layer.Part) (err error) {
 		from := layer.Restoring{Parts: parts, Open: r.openPack, Remove: removeTree}
 		k.Since, err = from.Restore(p.lease, c.Packs[len(c.Packs)-1])
@@ -175,7 +180,7 @@ func (r restoring) restoreCheckpoint() error {
 		p.sessionID = c.SessionID
 	}
 	p.timeline(timelineWorkspaceRestored, map[string]any{
-		"checkpoint_uid": c.UID, "turn": c.Turn, "files": c.Files, "bytes": c.Bytes,
+		"checkpoint_uid": c.UID, "turn": c.Turn, "files": c.Files, "bytes": c.Bytes, "later_turns_lost": c.Ended != "",
 		"prepared_again": k.Prepared != nil && len(p.setupCommands()) > 0 && (c.Prepared.Layer == "" ||
 			c.Prepared.Layer != p.layer || c.Prepared.Setup != r.setup),
 		"duration_ms": time.Since(start).Milliseconds(),
@@ -250,6 +255,13 @@ func (c *conversation) saveCheckpoint(p penstock.Prompt) {
 		return
 	}
 	err := c.packCheckpoint(p)
+	if err != nil && c.lease.Err() == nil {
+		k := c.box.space.readKept()
+		k.Ended = p.ID
+		if err := c.box.space.writeKept(k); err != nil {
+			c.log.Warn("cannot record a turn that is not saved", "error", err)
+		}
+	}
 	full, ok := errors.AsType[*layer.FullError](err)
 	switch {
 	case c.lease.Err() != nil || err == nil:
@@ -304,6 +316,6 @@ func (c *conversation) packCheckpoint(p penstock.Prompt) error {
 	if _, err := c.save(c.lease, penstock.Upload{ID: uid, Size: size, Checkpoint: &saved}, file); err != nil {
 		return err
 	}
-	k.UID = uid
+	k.UID, k.Ended = uid, ""
 	return c.box.space.writeKept(k)
 }

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -305,15 +306,34 @@ func (c *copier) count(bytes int64) error {
 
 // openUnread opens a file, also one that a tool has made unreadable for its owner.
 func openUnread(in *os.Root, info fs.FileInfo) (*os.File, error) {
-	file, err := in.Open(info.Name())
+	file, err := openRegular(in, info.Name())
 	if !errors.Is(err, fs.ErrPermission) {
 		return file, err
 	}
 	if err := in.Chmod(info.Name(), info.Mode().Perm()|0o400); err != nil {
 		return nil, err
 	}
-	file, err = in.Open(info.Name())
+	file, err = openRegular(in, info.Name())
 	return file, errors.Join(err, in.Chmod(info.Name(), info.Mode().Perm()))
+}
+
+// errOther is returned for a file that has become something else.
+var errOther = errors.New("the file was replaced")
+
+// openRegular opens a file for reading. A pipe in its place does not block it.
+func openRegular(in *os.Root, name string) (*os.File, error) {
+	file, err := in.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errOther
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 // piece is how much is copied before the next look at whether to stop.

@@ -24,8 +24,11 @@ type File struct {
 	Same              string // the first of its names, for a further one
 }
 
-// maxScanned bounds the files of one workspace.
-const maxScanned = 1_000_000
+// Bounds of the files of one workspace, and of their paths in bytes.
+const (
+	maxScanned = 1_000_000
+	maxPaths   = 128 << 20
+)
 
 // ErrTooMany is returned for a workspace with more files, or deeper folders, than can be kept.
 var ErrTooMany = errors.New("the workspace has too many files or levels of folders")
@@ -40,7 +43,7 @@ func Scan(ctx context.Context, parts []Part) (Files, error) {
 // scan is Scan, and makes all folders accessible for their owner until restore is called.
 func scan(ctx context.Context, parts []Part) (found Files, restore func() error, err error) {
 	found = Files{}
-	left := maxScanned
+	left, paths := maxScanned, maxPaths
 	var opened []func() error
 	restore = func() error {
 		var err error
@@ -52,7 +55,7 @@ func scan(ctx context.Context, parts []Part) (found Files, restore func() error,
 		return err
 	}
 	for _, p := range parts {
-		s := &scanner{part: p, found: map[string]File{}, names: map[any]string{}, left: &left, opened: &opened}
+		s := &scanner{part: p, found: map[string]File{}, names: map[any]string{}, left: &left, paths: &paths, opened: &opened}
 		if err := s.folder(ctx, ".", p.From, 0); err != nil {
 			return nil, restore, fmt.Errorf("read the files of %s: %w", p.Name, err)
 		}
@@ -66,6 +69,7 @@ type scanner struct {
 	found  map[string]File
 	names  map[any]string // the first names of files with several
 	left   *int
+	paths  *int
 	opened *[]func() error // undo what made folders accessible
 }
 
@@ -119,7 +123,8 @@ func (s *scanner) entry(ctx context.Context, full string, info fs.FileInfo, in *
 			return nil
 		}
 	}
-	if *s.left--; *s.left < 0 {
+	*s.left, *s.paths = *s.left-1, *s.paths-len(full)
+	if *s.left < 0 || *s.paths < 0 {
 		return ErrTooMany
 	}
 	s.found[full] = f

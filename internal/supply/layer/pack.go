@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -91,7 +90,7 @@ func (s Since) Next(ctx context.Context, parts []Part, uid string, limit int64, 
 	}}
 	again := s.wasted(now)
 	for _, part := range parts {
-		if err := p.plan(part, s, now[part.Name], again); err != nil {
+		if err := p.plan(ctx, part, s, now[part.Name], again); err != nil {
 			return s, err
 		}
 	}
@@ -143,7 +142,7 @@ type source struct {
 }
 
 // plan decides for each file of a part where its content is. again: in this pack.
-func (p *packer) plan(part Part, s Since, now map[string]File, again bool) error {
+func (p *packer) plan(ctx context.Context, part Part, s Since, now map[string]File, again bool) error {
 	prepared := s.Prepared[part.Name]
 	for name := range prepared {
 		if _, there := now[name]; !there {
@@ -153,6 +152,9 @@ func (p *packer) plan(part Part, s Since, now map[string]File, again bool) error
 	changed := map[string]Packed{}
 	p.list.Parts[part.Name] = changed
 	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		f := now[name]
 		if before, there := prepared[name]; there && before == f {
 			continue
@@ -164,6 +166,9 @@ func (p *packer) plan(part Part, s Since, now map[string]File, again bool) error
 				p.needed[old.Pack] = true
 			}
 			continue
+		}
+		if _, ok := changed[f.Same]; f.Same != "" && !ok { // its first name was removed meanwhile
+			f.Same = ""
 		}
 		described, err := p.describe(part, name, f)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -222,6 +227,9 @@ func extents(root *os.Root, name string, size int64) (data [][2]int64, bytes int
 	}
 	err = inside(root, path.Dir(name), func(in *os.Root) error {
 		file, err := openUnread(in, info)
+		if errors.Is(err, errOther) {
+			err = fs.ErrNotExist // the next checkpoint has what it is now
+		}
 		if err != nil {
 			return err
 		}
@@ -326,34 +334,18 @@ func (f source) write(ctx context.Context, archive *tar.Writer) error {
 	return nil
 }
 
-// errOther is returned for a file that has become something else.
-var errOther = errors.New("the file was replaced")
-
 func (f source) open() (file *os.File, err error) {
-	info, err := f.root.Lstat(f.name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errOther
-	}
-	if err != nil {
-		return nil, err
-	}
-	file, err = f.root.OpenFile(f.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrPermission) {
-		err = inside(f.root, path.Dir(f.name), func(in *os.Root) (err error) {
+	err = inside(f.root, path.Dir(f.name), func(in *os.Root) error {
+		info, err := in.Lstat(path.Base(f.name))
+		if err == nil && !info.Mode().IsRegular() {
+			err = errOther
+		}
+		if err == nil {
 			file, err = openUnread(in, info)
-			return err
-		})
-	}
-	if err != nil {
-		return nil, err
-	}
-	if info, err = file.Stat(); err == nil && !info.Mode().IsRegular() {
-		err = errOther
-	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
+		}
+		return err
+	})
+	return file, err
 }
 
 type zeros struct{}

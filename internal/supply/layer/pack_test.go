@@ -442,6 +442,23 @@ func TestADamagedPackRestoresNothingInSilence(t *testing.T) {
 	}
 }
 
+// A pipe in the place of a file would block the worker for ever.
+func TestAPipeInThePlaceOfAFileIsNotOpened(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string][]byte{})
+	p.write("file", "x")
+	info, err := p.parts[0].From.Lstat("file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(p.path("file")), syscall.Mkfifo(p.path("file"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if file, err := layer.OpenUnread(p.parts[0].From, info); err == nil {
+		t.Errorf("it opens %s", file.Name())
+	}
+}
+
 func FuzzRestore(f *testing.F) {
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, pack []byte) {

@@ -63,7 +63,7 @@ func (r Restoring) restore(ctx context.Context, uid string) (s Since, err error)
 	for _, part := range r.Parts {
 		f := folders{part.From, map[string]fs.FileInfo{}}
 		touched[part.Name] = f
-		if err := r.arrange(f, l.Parts[part.Name], l.Removed[part.Name]); err != nil {
+		if err := r.arrange(f, part.Changes, l.Parts[part.Name], l.Removed[part.Name]); err != nil {
 			return s, err
 		}
 	}
@@ -145,7 +145,7 @@ func (f folders) has(name string) bool {
 }
 
 // arrange removes what the checkpoint does not have, and makes its folders and links.
-func (r Restoring) arrange(at folders, changed map[string]Packed, removed []string) error {
+func (r Restoring) arrange(at folders, marked bool, changed map[string]Packed, removed []string) error {
 	slices.Sort(removed)
 	for _, name := range slices.Backward(removed) { // the content before its folder
 		if !at.has(name) {
@@ -162,7 +162,13 @@ func (r Restoring) arrange(at folders, changed map[string]Packed, removed []stri
 		}
 		if f.Mode.IsDir() {
 			info, err := at.root.Lstat(name)
+			if err == nil && info.IsDir() && !marked {
+				continue
+			}
 			if err == nil && info.IsDir() {
+				if err := errors.Join(at.open(path.Join(name, "x")), remark(at.root, name, f.Marks)); err != nil {
+					return err
+				}
 				continue
 			}
 		}
@@ -174,6 +180,22 @@ func (r Restoring) arrange(at folders, changed map[string]Packed, removed []stri
 		}
 	}
 	return nil
+}
+
+// remark gives a folder exactly the marks of a checkpoint.
+func remark(root *os.Root, name string, want map[string][]byte) error {
+	return inside(root, name, func(in *os.Root) error {
+		have, err := marks(in)
+		if err != nil {
+			return err
+		}
+		for mark := range have {
+			if _, ok := want[mark]; !ok {
+				err = errors.Join(err, removeMark(in, mark))
+			}
+		}
+		return errors.Join(err, setMarks(in, want))
+	})
 }
 
 // place makes a file, except for its content, permissions and times.
@@ -344,7 +366,11 @@ func finish(root *os.Root, changed map[string]Packed, at folders) error {
 		f := changed[name]
 		switch {
 		case f.Mode.IsRegular() && f.Same != "":
-			if err := root.Link(f.Same, name); err != nil {
+			err := root.Link(f.Same, name)
+			if errors.Is(err, fs.ErrNotExist) {
+				err = damage(err)
+			}
+			if err != nil {
 				return err
 			}
 		case f.Mode.IsRegular():

@@ -123,6 +123,16 @@ func setMarks(of *os.Root, found map[string][]byte) error {
 	return nil
 }
 
+// removeMark removes an attribute that marks has returned.
+func removeMark(of *os.Root, name string) error {
+	dir, err := of.Open(".")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return unix.Fremovexattr(int(dir.Fd()), name)
+}
+
 // hides reports whether a file is the mark by which an overlay file system hides one of a lower layer.
 func hides(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)

@@ -895,17 +895,7 @@ class RunItem(Model):
     agent_config_sources: (
         dict[
             str,
-            Literal[
-                "request",
-                "parent",
-                "automation",
-                "agent",
-                "factory",
-                "server",
-                "skill",
-                "forked_run",
-            ]
-            | str,
+            Literal["request", "parent", "automation", "agent", "factory", "server", "skill"] | str,
         ]
         | None
     ) = None
@@ -1692,7 +1682,8 @@ class TimelineEvent(Model):
     `changed_inputs` that made them necessary, the `duration_ms`, and the layer that it became
     for later runs (`sealed_uid`) or why it did not (`not_kept`, `secret_in_layer` with a `file`
     and the name of a `secret`). `workspace_restored` says that a new workspace has the files of
-    a saved turn: its `checkpoint_uid` and `turn`, how many `files` and `bytes` they are, and
+    a saved turn: its `checkpoint_uid` and `turn`, how many `files` and `bytes` they are,
+    whether later turns have ended whose files could not be saved (`later_turns_lost`), and
     whether the setup commands had to run again below them (`prepared_again`).
     `workspace_not_restored` has the `turn` whose saved files are damaged or gone, and the
     `reason`; the run continues without them. `checkpoint_skipped` has the `reason` why the

@@ -12,7 +12,7 @@ CREATE TABLE checkpoints (
 	bytes BIGINT NOT NULL,
 	created_at BIGINT NOT NULL,
 	superseded BIGINT NOT NULL DEFAULT 0, -- the run went back to an earlier turn
-	restore BIGINT NOT NULL DEFAULT 0 -- the turn that begins with it although the workspace may be newer; 0: none
+	restore BIGINT NOT NULL DEFAULT 0 -- later turns begin with it although the workspace may be newer, until one has ended; 0: none
 );
 CREATE UNIQUE INDEX checkpoints_turn ON checkpoints (run_id, turn);
 

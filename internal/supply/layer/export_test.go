@@ -1,0 +1,4 @@
+package layer
+
+// OpenUnread is openUnread, for tests.
+var OpenUnread = openUnread

@@ -251,11 +251,14 @@ func (d discarded) Close() error {
 
 // saveCheckpoint saves the workspace at the end of a turn, before it is reported.
 func (c *conversation) saveCheckpoint(p penstock.Prompt) {
-	if c.w.CheckpointBytes <= 0 || c.lease.Err() != nil {
+	if c.w.CheckpointBytes <= 0 {
 		return
 	}
-	err := c.packCheckpoint(p)
-	if err != nil && c.lease.Err() == nil {
+	err := context.Cause(c.lease)
+	if err == nil {
+		err = c.packCheckpoint(p)
+	}
+	if err != nil { // also after a cancel: a follow-up continues with these files
 		k := c.box.space.readKept()
 		k.Ended = p.ID
 		if err := c.box.space.writeKept(k); err != nil {

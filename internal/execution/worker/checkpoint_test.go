@@ -129,6 +129,31 @@ func TestAWorkspaceThatWasContinuedElsewhereIsNotReused(t *testing.T) {
 	}
 }
 
+// TestACancelledTurnLeavesItsFiles continues on the same worker after a turn that was cancelled.
+func TestACancelledTurnLeavesItsFiles(t *testing.T) {
+	w := newWorld(t)
+	w.start(nil)
+	mark := marker()
+	id := w.create(penstock.RunRequest{}, "demo: write notes.txt one")
+	w.becomes(id, penstock.StateSucceeded)
+	w.followUp(id, "demo: run echo two > notes.txt; sleep 600; : "+mark)
+	testkit.Eventually(t, timeout, func() error {
+		if len(processes(mark)) == 0 {
+			return errAway
+		}
+		return nil
+	})
+	if _, err := w.Runs.Cancel(t.Context(), w.admin, id, false); err != nil {
+		t.Fatal(err)
+	}
+	w.followUp(id, "demo: run cat notes.txt")
+	w.becomesExecution(id, 3)
+	outputs := w.outputs(id, "run_command")
+	if last := outputs[len(outputs)-1]; !strings.Contains(last, "two") {
+		t.Errorf("the agent found %s", last)
+	}
+}
+
 func TestAWorkspaceThatIsTooLargeIsNotSaved(t *testing.T) {
 	w := newWorld(t)
 	small := func(o *worker.Options) { o.CheckpointBytes = 100 << 10 }

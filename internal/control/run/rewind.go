@@ -139,8 +139,7 @@ func goBack(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.R
 	if err != nil {
 		return err
 	}
-	never := run.PromptState == store.PromptWaiting || run.PromptState == store.PromptDelivering
-	if never && run.State != penstock.StateInProgress { // no agent has seen the run's own prompt
+	if run.PromptState != store.PromptDelivered && run.State != penstock.StateInProgress { // no agent has seen the run's own prompt
 		if err := tx.Runs().SetPrompt(ctx, run.ID, store.PromptDelivered); err != nil {
 			return err
 		}

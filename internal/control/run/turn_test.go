@@ -79,10 +79,23 @@ func TestOnlyTheNextMessageIsDeliveredAfterGoingBack(t *testing.T) {
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		w.goBack(forked.Runs[0].ID, 0, "this")
+		fork := forked.Runs[0].ID
+		w.goBack(fork, 0, "this")
 		next = w.Work()
 		if got := promptsOf(next); !slices.Equal(got, []string{"this"}) {
 			w.T.Errorf("a fork that had not begun gets %q", got)
+		}
+		w.Finish(next.Lease, succeeded)
+		if forked, err = w.Turns.Fork(w.T.Context(), w.Admin, id, run.ForkRequest{Prompt: "not this"}); err != nil {
+			w.T.Fatal(err)
+		}
+		fork = forked.Runs[0].ID
+		if _, err := w.Runs.Cancel(w.T.Context(), w.Admin, fork, false); err != nil {
+			w.T.Fatal(err)
+		}
+		w.goBack(fork, 0, "this")
+		if got := promptsOf(w.Work()); !slices.Equal(got, []string{"this"}) {
+			w.T.Errorf("a fork that was cancelled before it began gets %q", got)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Files are the files of the parts of a workspace at one time, by part and path.
@@ -32,6 +33,9 @@ const (
 
 // ErrTooMany is returned for a workspace with more files, or deeper folders, than can be kept.
 var ErrTooMany = errors.New("the workspace has too many files or levels of folders")
+
+// tick is more than the steps in which the kernel counts the time of a change.
+const tick = 20 * time.Millisecond
 
 // Scan reads which files there are. It leaves out what no layer has: sockets, pipes, devices and the
 // locks of Git.
@@ -107,6 +111,9 @@ func (s *scanner) folder(ctx context.Context, name string, in *os.Root, level in
 func (s *scanner) entry(ctx context.Context, full string, info fs.FileInfo, in *os.Root, level int) error {
 	f := File{Mode: info.Mode(), Modified: info.ModTime().UnixNano()}
 	f.Changed, f.Inode = stamp(info)
+	if now := time.Now(); time.Unix(0, f.Changed).Add(tick).After(now) {
+		f.Changed = -now.UnixNano() // a later change may have the same time, so it equals no other scan
+	}
 	switch info.Mode().Type() {
 	case 0:
 		f.Size = info.Size()

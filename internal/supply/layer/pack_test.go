@@ -67,6 +67,9 @@ func (p *place) scan() layer.Files {
 	return found
 }
 
+// settled waits until a later change has another time.
+func settled() { <-time.After(50 * time.Millisecond) }
+
 const roomy = 1 << 30
 
 func (p *place) next(s layer.Since, uid string) layer.Since {
@@ -322,8 +325,10 @@ func TestACheckpointHasOnlyWhatChanged(t *testing.T) {
 		return string(b)
 	}
 	p.write("node_modules/large", noise(4<<20))
+	settled()
 	since := layer.Since{Prepared: p.scan()}
 	p.write("target/built", noise(1<<20))
+	settled()
 	since = p.next(since, "one")
 	p.write("src/main.go", "package main")
 	p.next(since, "two")
@@ -332,6 +337,28 @@ func TestACheckpointHasOnlyWhatChanged(t *testing.T) {
 	}
 	if size := len(p.packs["two"]); size > 16<<10 {
 		t.Errorf("the second pack has %d bytes: it has files of the first one", size)
+	}
+}
+
+// A program may write a file again within the step of the kernel's clock in which it was scanned.
+func TestAChangeRightAfterAScanIsSeen(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string][]byte{})
+	for i := range 100 {
+		name := fmt.Sprint("file", i)
+		p.write(name, "before")
+		info, err := os.Stat(p.path(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		since := layer.Since{Prepared: p.scan()}
+		p.write(name, "after!")
+		if err := os.Chtimes(p.path(name), info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+		if since = p.next(since, name); since.Changed["work"][name].Bytes != 6 {
+			t.Fatalf("the change of %s is not saved", name)
+		}
 	}
 }
 
@@ -424,6 +451,7 @@ func TestADamagedPackRestoresNothingInSilence(t *testing.T) {
 	p := newPlace(t, map[string][]byte{})
 	since := layer.Since{Prepared: p.scan()}
 	p.write("a", strings.Repeat("content", 1000))
+	settled()
 	since = p.next(since, "one")
 	p.write("b", "more")
 	p.next(since, "two")

@@ -139,7 +139,8 @@ func goBack(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.R
 	if err != nil {
 		return err
 	}
-	if run.PromptState != store.PromptDelivered && run.State != penstock.StateInProgress { // no agent has seen the run's own prompt
+	// No agent has seen the own prompt of the run.
+	if run.PromptState != store.PromptDelivered && run.State != penstock.StateInProgress {
 		if err := tx.Runs().SetPrompt(ctx, run.ID, store.PromptDelivered); err != nil {
 			return err
 		}

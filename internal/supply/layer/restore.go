@@ -156,28 +156,24 @@ func (r Restoring) arrange(at folders, marked bool, changed map[string]Packed, r
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(changed)) { // folders before their content
-		f := changed[name]
 		if err := at.open(name); err != nil {
 			return err
 		}
-		if f.Mode.IsDir() {
-			info, err := at.root.Lstat(name)
-			if err == nil && info.IsDir() && !marked {
-				continue
-			}
-			if err == nil && info.IsDir() {
-				if err := errors.Join(at.open(path.Join(name, "x")), remark(at.root, name, f.Marks)); err != nil {
-					return err
-				}
-				continue
-			}
-		}
-		if err := r.Remove(at.root, name); err != nil {
+		if err := r.arrangeOne(at, marked, name, changed[name]); err != nil {
 			return err
 		}
-		if err := place(at.root, name, f); err != nil {
-			return err
-		}
+	}
+	return nil
+}
+
+func (r Restoring) arrangeOne(at folders, marked bool, name string, f Packed) error {
+	info, err := at.root.Lstat(name)
+	there := err == nil && info.IsDir() && f.Mode.IsDir()
+	switch {
+	case !there:
+		return errors.Join(r.Remove(at.root, name), place(at.root, name, f))
+	case marked:
+		return errors.Join(at.open(path.Join(name, "x")), remark(at.root, name, f.Marks))
 	}
 	return nil
 }
@@ -363,21 +359,8 @@ func (r reading) Read(p []byte) (int, error) {
 func finish(root *os.Root, changed map[string]Packed, at folders) error {
 	names := slices.Sorted(maps.Keys(changed))
 	for _, name := range names {
-		f := changed[name]
-		switch {
-		case f.Mode.IsRegular() && f.Same != "":
-			err := root.Link(f.Same, name)
-			if errors.Is(err, fs.ErrNotExist) {
-				err = damage(err)
-			}
-			if err != nil {
-				return err
-			}
-		case f.Mode.IsRegular():
-			modified := time.Unix(0, f.Modified)
-			if err := errors.Join(root.Chmod(name, f.Mode.Perm()), root.Chtimes(name, modified, modified)); err != nil {
-				return err
-			}
+		if err := changed[name].finish(root, name); err != nil {
+			return err
 		}
 	}
 	all := maps.Clone(at.before)
@@ -399,6 +382,22 @@ func finish(root *os.Root, changed map[string]Packed, at folders) error {
 		}
 	}
 	return nil
+}
+
+// finish makes a further name of a file, or sets its permissions and time.
+func (f Packed) finish(root *os.Root, name string) error {
+	switch {
+	case !f.Mode.IsRegular():
+		return nil
+	case f.Same != "":
+		err := root.Link(f.Same, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = damage(err)
+		}
+		return err
+	}
+	modified := time.Unix(0, f.Modified)
+	return errors.Join(root.Chmod(name, f.Mode.Perm()), root.Chtimes(name, modified, modified))
 }
 
 // settle sets the permissions and the time of a folder. It does nothing for one that no checkpoint had.

@@ -376,7 +376,7 @@ test('a turn is forked, the forks are compared, and the run goes back to it', as
   await page.getByRole('complementary', { name: 'About the run' }).getByText('Forked from').waitFor();
   await transcript.getByText(/one/).first().waitFor();
 
-  await page.goto(`/runs/${run_id}`);
+  await page.goto(`${server.url}/runs/${run_id}`);
   await transcript.getByRole('button', { name: 'Back to here' }).first().click();
   const back = page.getByRole('dialog', { name: 'Back to turn 1' });
   await back.getByLabel('Next message').fill('demo: run cat notes.txt; echo three');

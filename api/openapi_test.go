@@ -148,6 +148,8 @@ func TestEveryOperationDeclaresItsErrors(t *testing.T) {
 		add(
 			op.OperationID == "followUpRun" || op.OperationID == "followUpConversation", "422",
 		) // an attachment that was not uploaded
+		costs := []string{"createRun", "createRunAlias", "forkRun", "rewindRun"}
+		add(slices.Contains(costs, op.OperationID), "422")                                   // a model without a price, under a cap
 		add(op.OperationID == "uploadAttachment", "409")                                     // a follow-up has it
 		add(op.OperationID == "applyDefinition", "409")                                      // another revision
 		add(op.OperationID == "createFactory" || op.OperationID == "applyDefinition", "422") // of invalid files

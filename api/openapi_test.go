@@ -148,7 +148,7 @@ func TestEveryOperationDeclaresItsErrors(t *testing.T) {
 		add(
 			op.OperationID == "followUpRun" || op.OperationID == "followUpConversation", "422",
 		) // an attachment that was not uploaded
-		costs := []string{"createRun", "createRunAlias", "forkRun", "rewindRun"}
+		costs := []string{"createRun", "createRunAlias", "forkRun"}
 		add(slices.Contains(costs, op.OperationID), "422")                                   // a model without a price, under a cap
 		add(op.OperationID == "uploadAttachment", "409")                                     // a follow-up has it
 		add(op.OperationID == "applyDefinition", "409")                                      // another revision

@@ -85,12 +85,12 @@ func TestFilesInAnObjectStore(t *testing.T) {
 		t.Errorf("got %q, want %q", got, notes)
 	}
 	objects := files(t, filepath.Join(s3.Dir, "team", "penstock"))
-	if left := files(t, filepath.Join(s.Data, "blobs")); len(left) > 0 || len(objects) != 3 {
-		t.Errorf("got %v in the data folder, and the objects %v, want three", left, objects)
+	if left := files(t, filepath.Join(s.Data, "blobs")); len(left) > 0 || len(objects) != 4 {
+		t.Errorf("got %v in the data folder, and the objects %v, want four", left, objects)
 	}
 	for _, name := range objects {
 		content, err := os.ReadFile(name)
-		if sealed := strings.Contains(name, "/sessions/"); err != nil || bytes.HasPrefix(content, []byte("\x1f\x8b")) ||
+		if sealed := strings.Contains(name, "/sessions/") || strings.Contains(name, "/packs/"); err != nil || bytes.HasPrefix(content, []byte("\x1f\x8b")) ||
 			sealed == (string(content) == notes) {
 			t.Errorf("%s: got %d bytes, %v", name, len(content), err)
 		}
@@ -99,7 +99,7 @@ func TestFilesInAnObjectStore(t *testing.T) {
 	examine(t, 0, where, "--sandbox", "process", "--allow-open-network").want(t, "blobs", "ok", "works")
 
 	backup, data := filepath.Join(t.TempDir(), "b.tar"), filepath.Join(t.TempDir(), "restored")
-	call(t, where, "backup", "--to", backup).want(t, 0, "backed up 5 files")
+	call(t, where, "backup", "--to", backup).want(t, 0, "backed up 6 files")
 	goesOn(t, s, id)
 	s.Stop()
 	restore := []string{"restore", "--data", data, "--from", backup, "--blobs"}
@@ -281,10 +281,10 @@ func TestBlobsCopy(t *testing.T) {
 	first := startRunWithNotes(t, client(s))
 	place := s3.Location(s3.URL, "moved")
 	copied := []string{"blobs", "copy", "--from", folder, "--to", place}
-	call(t, s3.Env(), copied...).want(t, 0, "copied 3 files", "0 were there already")
-	call(t, s3.Env(), copied...).want(t, 0, "copied 0 files", "3 were there already")
+	call(t, s3.Env(), copied...).want(t, 0, "copied 4 files", "0 were there already")
+	call(t, s3.Env(), copied...).want(t, 0, "copied 0 files", "4 were there already")
 	second := startRunWithNotes(t, client(s))
-	call(t, s3.Env(), append(copied, "--verify")...).want(t, 0, "copied 3 files", "3 were there already")
+	call(t, s3.Env(), append(copied, "--verify")...).want(t, 0, "copied 4 files", "4 were there already")
 	s.Stop()
 
 	options := inBucket(s3, place, "--keyset", filepath.Join(s.Data, "keyset.json"), "--keep-workspaces", "0")
@@ -298,8 +298,8 @@ func TestBlobsCopy(t *testing.T) {
 	}
 	goesOn(t, moved, first)
 	back := filepath.Join(t.TempDir(), "back")
-	call(t, s3.Env(), "blobs", "copy", "--from", place, "--to", back).want(t, 0, "copied 7 files")
-	if n := len(files(t, back)); n != 7 {
+	call(t, s3.Env(), "blobs", "copy", "--from", place, "--to", back).want(t, 0, "copied 10 files")
+	if n := len(files(t, back)); n != 10 {
 		t.Errorf("%d files came back", n)
 	}
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,7 +27,7 @@ func TestDocumentOfLimits(t *testing.T) {
 	example := string(document)
 	for _, flag := range flags {
 		row := "| `--" + flag[1] + "` | "
-		if flag[1] != "limit-memory" && flag[1] != "limit-cpus" {
+		if !slices.Contains([]string{"limit-memory", "limit-cpus", "limit-checkpoint"}, flag[1]) {
 			row += flag[2] + " "
 		}
 		if !strings.Contains(example, row) {

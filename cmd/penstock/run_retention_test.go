@@ -68,8 +68,8 @@ func TestOldRunsAreRemoved(t *testing.T) {
 			t.Errorf("the delivery names the runs %v with the matches %+v, want the one that is left", d.Runs, d.Matches)
 		}
 		testkit.Eventually(t, timeout, func() error {
-			if left := files(t, filepath.Join(h.Data, "blobs")); len(left) != 1 {
-				return fmt.Errorf("files left: %v, want the session of the run that waits for an answer", left)
+			if left := files(t, filepath.Join(h.Data, "blobs")); len(left) != 2 {
+				return fmt.Errorf("files left: %v, want the session and the turn of the run that waits for an answer", left)
 			}
 			return nil
 		})

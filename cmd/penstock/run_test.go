@@ -156,8 +156,10 @@ func TestRunContinuesWithoutItsSavedSession(t *testing.T) {
 	if len(files(t, sessions)) != 1 {
 		t.Fatalf("got the sessions %v, want one", files(t, sessions))
 	}
-	if err := os.RemoveAll(sessions); err != nil {
-		t.Fatal(err)
+	for _, saved := range []string{sessions, filepath.Join(s.Data, "blobs", "packs")} {
+		if err := os.RemoveAll(saved); err != nil {
+			t.Fatal(err)
+		}
 	}
 	call(t, env, "run", "follow-up", id, "and on").want(t, 0, "")
 	call(t, env, "run", "wait", id, "--timeout", "240s").want(t, 0, "SUCCEEDED")

@@ -141,6 +141,10 @@ func (d *driver) operations() []operation {
 		{"POST", waiting + "/followups", map[string]any{"message": "go on"}, write},
 		{"POST", waiting + "/attachments/prepare", prepared, write},
 		{"POST", base + "/agent/runs/" + d.seen["live"] + "/interrupt", nil, write},
+		{"GET", agent + "/runs/" + d.seen["kept"] + "/checkpoints", nil, read},
+		{"POST", agent + "/runs/" + d.seen["kept"] + "/fork", map[string]any{"prompt": "x"}, write},
+		{"POST", agent + "/runs/" + d.seen["kept"] + "/rewind", map[string]any{"turn": 1}, write},
+		{"GET", agent + "/fork-groups/" + d.seen["forks"], nil, read},
 		{"POST", agent + "/conversations/" + d.seen["talk"] + "/followups", map[string]any{"message": "go on"}, write},
 		{"POST", agent + "/conversations/" + d.seen["talk"] + "/attachments/prepare", prepared, write},
 		{"POST", agent + "/conversations/" + d.seen["talk"] + "/interrupt", nil, write},
@@ -403,6 +407,22 @@ func (d *driver) callWell() {
 // makeSteered creates a run whose agent works, one that waits, and an attachment to upload.
 func (d *driver) makeSteered() {
 	d.t.Helper()
+	d.seen["kept"] = d.newRun("keep")
+	kept, id := d.work(d.svc.Executions.Control()), penstock.NewID()
+	_, err := kept.control.Save(d.t.Context(), kept.a.Lease, penstock.Upload{
+		ID: id, Size: 1, Checkpoint: &penstock.SavedCheckpoint{
+			PromptID: d.seen["kept"], Harness: penstock.HarnessBuiltin, Packs: []string{id},
+		},
+	}, strings.NewReader("x"))
+	if err == nil {
+		_, err = kept.control.Finish(d.t.Context(), kept.a.Lease, penstock.Result{State: penstock.StateSucceeded})
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	fork := d.must(http.StatusOK, "POST", "/api/v1/agent/runs/"+d.seen["kept"]+"/fork", map[string]any{"prompt": "x"})
+	d.seen["forks"] = fork.field("fork_group")
+	d.work(d.svc.Executions.Control())
 	d.seen["live"] = d.newRun("work")
 	g := d.work(d.svc.Executions.Control())
 	d.seen["talk"] = g.a.Run.ConversationID
@@ -721,6 +741,14 @@ func (d *driver) callBadly() {
 		{400, "POST", agent + "/runs/" + d.seen["run"] + "/interrupt", nil}, // it is over
 		{400, "POST", agent + "/conversations/" + d.seen["conversation"] + "/interrupt", nil},
 		{409, "POST", agent + "/runs/" + d.seen["waiting"] + "/interrupt", nil},
+		{400, "POST", agent + "/runs/" + d.seen["kept"] + "/fork", `{}`},
+		{409, "POST", agent + "/runs/" + d.seen["waiting"] + "/fork", `{"prompt": "x"}`},
+		{
+			422, "POST", agent + "/runs/" + d.seen["kept"] + "/fork",
+			`{"prompt": "x", "config": {"repositories": [{"connection": "acme"}]}}`,
+		},
+		{400, "POST", agent + "/runs/" + d.seen["kept"] + "/rewind", `{}`},
+		{409, "POST", agent + "/runs/" + d.seen["waiting"] + "/rewind", `{"turn": 1}`},
 		{400, "POST", agent + "/runs/" + d.seen["waiting"] + "/attachments/prepare", `{"files": []}`},
 		{400, "POST", agent + "/conversations/" + d.seen["talk"] + "/attachments/prepare", `{}`},
 		{404, "POST", agent + "/conversations/nonsense/followups", `{"message": "x"}`},

@@ -31,6 +31,8 @@ func speeches(conversation string) map[string]speech {
 	artifact := map[string]any{
 		"artifact_type": "PULL_REQUEST", "data": map[string]any{"branch": marker, "url": "https://example.com/" + marker},
 	}
+	fork := map[string]any{"prompt": marker, "title": marker}
+	rewind := map[string]any{"turn": 1, "prompt": marker}
 	const agent = "/api/v1/agent"
 	return map[string]speech{
 		"POST " + agent + "/runs":                                   {run, true},
@@ -44,6 +46,8 @@ func speeches(conversation string) map[string]speech {
 		"POST " + agent + "/runs/{runId}/interrupt":                 {nil, false},
 		"POST " + agent + "/conversations/{id}/interrupt":           {nil, false},
 		"POST " + agent + "/runs/{runId}/cancel":                    {nil, false},
+		"POST " + agent + "/runs/{runId}/fork":                      {fork, true},
+		"POST " + agent + "/runs/{runId}/rewind":                    {rewind, true},
 	}
 }
 

@@ -93,11 +93,11 @@ func turnRoutes(h *handlers) []Route {
 			Who: "dashboard, CLI: before a fork",
 		},
 		{
-			Method: post, Pattern: "/runs/{runId}/fork", Scope: runsWrite, handle: h.forks.fork, limit: maxRun,
+			Method: post, Pattern: "/runs/{runId}/fork", Scope: runsWrite, handle: h.forks.fork,
 			Who: "people and programs that try another way",
 		},
 		{
-			Method: post, Pattern: "/runs/{runId}/rewind", Scope: runsWrite, handle: h.forks.rewind, limit: maxRun,
+			Method: post, Pattern: "/runs/{runId}/rewind", Scope: runsWrite, handle: h.forks.rewind,
 			Who: "people who see an agent go wrong",
 		},
 		{

@@ -217,6 +217,9 @@ func (h history) name() string {
 // step does one thing. What is not possible now, is not done.
 func (h history) step() {
 	name, other := h.name(), h.name()
+	if info, err := os.Lstat(name); err == nil && info.Mode().Type() == fs.ModeSymlink {
+		_ = os.Remove(name) // never write through a link
+	}
 	switch h.IntN(12) {
 	case 0, 1:
 		_ = os.MkdirAll(name, 0o755)
@@ -236,7 +239,7 @@ func (h history) step() {
 	case 7:
 		_ = os.Rename(name, other)
 	case 8:
-		_ = os.Symlink([]string{"/etc/passwd", "../..", "a", "nowhere"}[h.IntN(4)], name)
+		_ = os.Symlink([]string{"/nowhere/at/all", "nowhere", "a/nowhere", "../nowhere/x"}[h.IntN(4)], name)
 	case 9:
 		_ = os.Link(name, other)
 	case 10:

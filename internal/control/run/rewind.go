@@ -144,10 +144,8 @@ func goBack(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.R
 		if err := tx.Runs().SetPrompt(ctx, run.ID, store.PromptDelivered); err != nil {
 			return err
 		}
-		own := penstock.NewDraft(penstock.EventMessage, now, penstock.Message{
-			ID: run.ID, Role: penstock.RoleUser, Timestamp: now,
-			Content: []penstock.Block{penstock.Text(run.Prompt), penstock.Undelivered(run.ID)},
-		})
+		message := store.Followup{ID: run.ID, Message: run.Prompt}.ConversationMessage(now, true)
+		own := penstock.NewDraft(penstock.EventMessage, now, message)
 		own.Key = ""
 		drafts = append(drafts, own)
 	}

@@ -60,20 +60,11 @@ const (
 )
 
 // Turn returns the number of a turn of a run by its message: 1 for the run's own prompt.
-func (f Files) Turn(ctx context.Context, runID, promptID string) (int64, error) {
-	return turnOf(ctx, f.s, runID, promptID)
-}
-
-// Turn is [Files.Turn].
-func (f FilesTx) Turn(ctx context.Context, runID, promptID string) (int64, error) {
-	return turnOf(ctx, f.tx, runID, promptID)
-}
-
-func turnOf(ctx context.Context, q querier, runID, promptID string) (turn int64, err error) {
+func (f FilesTx) Turn(ctx context.Context, runID, promptID string) (turn int64, err error) {
 	if promptID == runID {
 		return 1, nil
 	}
-	err = q.row(ctx, `SELECT count(*) + 1
+	err = f.tx.row(ctx, `SELECT count(*) + 1
 		FROM followups
 		WHERE run_id = $1 AND id <= $2`, runID, promptID).Scan(&turn)
 	if err != nil {

@@ -2,6 +2,7 @@ package layer
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -314,6 +315,14 @@ func (f source) write(ctx context.Context, archive *tar.Writer) error {
 		return err
 	}
 	defer file.Close()
+	return f.pieces(ctx, file, func(n int64) error {
+		_, err := io.CopyN(archive, io.MultiReader(file, zeros{}), n)
+		return err
+	})
+}
+
+// pieces calls move for the content of a file without its holes, at each place in turn.
+func (f Packed) pieces(ctx context.Context, file *os.File, move func(bytes int64) error) error {
 	data := f.Data
 	if data == nil {
 		data = [][2]int64{{0, f.Bytes}}
@@ -326,7 +335,7 @@ func (f source) write(ctx context.Context, archive *tar.Writer) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if _, err := io.CopyN(archive, io.MultiReader(file, zeros{}), min(left, piece)); err != nil {
+			if err := move(min(left, piece)); err != nil {
 				return err
 			}
 		}
@@ -366,13 +375,7 @@ func largest(parts map[string]map[string]Packed) []string {
 	}
 	names := slices.Collect(maps.Keys(sizes))
 	slices.SortFunc(names, func(a, b string) int {
-		if sizes[a] != sizes[b] {
-			if sizes[a] > sizes[b] {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(cmp.Compare(sizes[b], sizes[a]), strings.Compare(a, b))
 	})
 	return names[:min(len(names), 3)]
 }

@@ -321,27 +321,14 @@ func (f wantedFile) write(ctx context.Context, root *os.Root, content io.Reader)
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	data := f.Data
-	if data == nil {
-		data = [][2]int64{{0, f.Bytes}}
+	err = f.pieces(ctx, file, func(n int64) error {
+		_, err := io.CopyN(file, reading{content}, n)
+		return err
+	})
+	if err != nil || f.Data == nil {
+		return err
 	}
-	for _, d := range data {
-		if _, err := file.Seek(d[0], io.SeekStart); err != nil {
-			return err
-		}
-		for left := d[1]; left > 0; left -= min(left, piece) {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			if _, err := io.CopyN(file, reading{content}, min(left, piece)); err != nil {
-				return err
-			}
-		}
-	}
-	if f.Data != nil {
-		return file.Truncate(f.Size)
-	}
-	return nil
+	return file.Truncate(f.Size)
 }
 
 // reading marks what cannot be read as damaged.

@@ -47,7 +47,7 @@ func Scan(ctx context.Context, parts []Part) (Files, error) {
 // scan is Scan, and makes all folders accessible for their owner until restore is called.
 func scan(ctx context.Context, parts []Part) (found Files, restore func() error, err error) {
 	found = Files{}
-	left, paths := maxScanned, maxPaths
+	begun, left, paths := time.Now(), maxScanned, maxPaths
 	var opened []func() error
 	restore = func() error {
 		var err error
@@ -59,7 +59,10 @@ func scan(ctx context.Context, parts []Part) (found Files, restore func() error,
 		return err
 	}
 	for _, p := range parts {
-		s := &scanner{part: p, found: map[string]File{}, names: map[any]string{}, left: &left, paths: &paths, opened: &opened}
+		s := &scanner{
+			part: p, begun: begun, found: map[string]File{}, names: map[any]string{}, left: &left, paths: &paths,
+			opened: &opened,
+		}
 		if err := s.folder(ctx, ".", p.From, 0); err != nil {
 			return nil, restore, fmt.Errorf("read the files of %s: %w", p.Name, err)
 		}
@@ -70,6 +73,7 @@ func scan(ctx context.Context, parts []Part) (found Files, restore func() error,
 
 type scanner struct {
 	part   Part
+	begun  time.Time
 	found  map[string]File
 	names  map[any]string // the first names of files with several
 	left   *int
@@ -111,8 +115,8 @@ func (s *scanner) folder(ctx context.Context, name string, in *os.Root, level in
 func (s *scanner) entry(ctx context.Context, full string, info fs.FileInfo, in *os.Root, level int) error {
 	f := File{Mode: info.Mode(), Modified: info.ModTime().UnixNano()}
 	f.Changed, f.Inode = stamp(info)
-	if now := time.Now(); time.Unix(0, f.Changed).Add(tick).After(now) {
-		f.Changed = -now.UnixNano() // a later change may have the same time, so it equals no other scan
+	if time.Unix(0, f.Changed).Add(tick).After(s.begun) { // for all names of a file, or for none
+		f.Changed = -s.begun.UnixNano() // a later change may have the same time, so it equals no other scan
 	}
 	switch info.Mode().Type() {
 	case 0:

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -331,6 +332,37 @@ func TestARunGoesBackToATurn(t *testing.T) {
 			t.Errorf("going back to a superseded turn: %v", err)
 		}
 	})
+}
+
+// TestARunGoesBackFromAKilledWorker goes back to the last turn, where the disk of a worker is as it was when the
+// worker was killed in the middle of the next turn.
+func TestARunGoesBackFromAKilledWorker(t *testing.T) {
+	w := newWorld(t)
+	dir, killed := t.TempDir(), filepath.Join(t.TempDir(), "disk")
+	on := func(dir string) func(*worker.Options) { return func(o *worker.Options) { o.Dir = dir } }
+	_, stop := w.start(on(dir))
+	mark := marker()
+	id := w.create(penstock.RunRequest{}, "demo: write notes.txt one")
+	w.becomes(id, penstock.StateSucceeded)
+	w.followUp(id, "demo: run echo bad > notes.txt; sleep 600; : "+mark)
+	testkit.Eventually(t, timeout, func() error {
+		if len(processes(mark)) == 0 {
+			return errAway
+		}
+		return nil
+	})
+	if out, err := exec.CommandContext(t.Context(), "cp", "-a", dir, killed).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	w.goBack(id, 1, "")
+	stop()
+	w.start(on(killed))
+	w.followUp(id, "demo: run cat notes.txt")
+	w.becomes(id, penstock.StateSucceeded)
+	outputs := w.outputs(id, "run_command")
+	if last := outputs[len(outputs)-1]; !strings.Contains(last, `"one"`) {
+		t.Errorf("the agent found %s", last)
+	}
 }
 
 func (w *world) goBack(id string, turn int64, prompt string) run.Rewound {

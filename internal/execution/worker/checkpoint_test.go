@@ -225,7 +225,7 @@ func TestAForkBeginsWithTheFilesAndTheSessionOfItsTurn(t *testing.T) {
 		_, stop := w.start(in(box))
 		id := w.create(penstock.RunRequest{
 			Config:      config,
-			Attachments: []penstock.Attachment{{FileName: "data.txt", MimeType: "text/plain", Data: []byte("data")}},
+			Attachments: []penstock.Attachment{{FileName: "data.txt", MimeType: "text/plain", Data: []byte("sent")}},
 		}, "demo: say the word is mellon", "demo: run echo one >> app/main.txt; echo one > notes.txt")
 		w.becomes(id, penstock.StateSucceeded)
 		w.followUp(id, "demo: run echo two >> app/main.txt; rm notes.txt")
@@ -234,13 +234,13 @@ func TestAForkBeginsWithTheFilesAndTheSessionOfItsTurn(t *testing.T) {
 		commit(t, app, "main.txt", "v2\n")
 		w.start(in(box))
 		for _, fork := range w.forked(id, run.ForkRequest{
-			Turn: new(int64(1)), Count: 2, Prompt: "demo: run cat app/main.txt notes.txt set-up attachments/* data.txt; ls",
+			Turn: new(int64(1)), Count: 2, Prompt: "demo: run cat app/main.txt notes.txt set-up .penstock/attachments/*; ls",
 		}) {
 			r := w.becomes(fork, penstock.StateSucceeded)
 			if r.ForkedFrom == nil || *r.ForkedFrom != (penstock.ForkedFrom{RunID: id, Turn: 1}) || r.ForkGroup == "" {
 				t.Errorf("forked from %v in the group %q", r.ForkedFrom, r.ForkGroup)
 			}
-			if found := w.printed(fork); !strings.Contains(found, `v1\none\none\nset up\n`) || !strings.Contains(found, "data") {
+			if found := w.printed(fork); !strings.Contains(found, `v1\none\none\nset up\nsent`) {
 				t.Errorf("the fork found %s", found)
 			}
 			if started := w.payloads(fork, "agent_started"); len(started) != 1 || started[0]["session"] != "loaded" {

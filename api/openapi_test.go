@@ -149,10 +149,11 @@ func TestEveryOperationDeclaresItsErrors(t *testing.T) {
 			op.OperationID == "followUpRun" || op.OperationID == "followUpConversation", "422",
 		) // an attachment that was not uploaded
 		costs := []string{"createRun", "createRunAlias", "forkRun"}
-		add(slices.Contains(costs, op.OperationID), "422")                                   // a model without a price, under a cap
-		add(op.OperationID == "uploadAttachment", "409")                                     // a follow-up has it
-		add(op.OperationID == "applyDefinition", "409")                                      // another revision
-		add(op.OperationID == "createFactory" || op.OperationID == "applyDefinition", "422") // of invalid files
+		add(slices.Contains(costs, op.OperationID), "422")    // a model without a price, under a cap
+		add(op.OperationID == "uploadAttachment", "409")      // a follow-up has it
+		add(op.OperationID == "applyDefinition", "409")       // another revision
+		files := []string{"createFactory", "applyDefinition"} // that are invalid
+		add(slices.Contains(files, op.OperationID), "422")
 		add(op.OperationID == "findRunByExternalReference", "404")
 		add(op.OperationID == "getNetworkPolicy", "404") // of an object that the query names
 		slices.Sort(want)

@@ -383,6 +383,7 @@ test('a turn is forked, the forks are compared, and the run goes back to it', as
   await back.getByRole('button', { name: 'Go back' }).click();
   await transcript.getByText('Back to turn 1').waitFor();
   await transcript.getByText('Superseded').first().waitFor();
+  await transcript.getByText('Ran cat notes.txt; echo three').click();
   await transcript.getByText(/one\s+three/).first().waitFor();
   await world.look('run-back');
 });

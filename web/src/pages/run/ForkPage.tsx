@@ -5,6 +5,7 @@ import { Link, useParams } from '@tanstack/react-router';
 import { formatCost, formatDuration, formatNumber } from '../../format.ts';
 import { live } from '../../live.ts';
 import { forkGroupQuery } from '../../queries.ts';
+import { Clipped } from '../../ui/Clipped.tsx';
 import { type Column, DataTable } from '../../ui/DataTable.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { Page } from '../../ui/Page.tsx';
@@ -16,13 +17,13 @@ const columns: Column<ComparedRun>[] = [
     header: 'Run',
     main: true,
     cell: (run) => (
-      <Anchor component={Link} to="/runs/$runId" params={{ runId: run.run_id } as never} inherit className="clip">
-        {run.title || run.run_id}
+      <Anchor component={Link} to="/runs/$runId" params={{ runId: run.run_id } as never} inherit>
+        <Clipped>{run.title || run.run_id}</Clipped>
       </Anchor>
     ),
   },
   { header: 'State', width: 130, cell: (run) => <RunStatus state={run.state} /> },
-  { header: 'Agent', width: 200, cell: (run) => <span className="clip">{[run.harness, run.model_id].filter(Boolean).join(' · ')}</span> },
+  { header: 'Agent', width: 200, cell: (run) => <Clipped>{[run.harness, run.model_id].filter(Boolean).join(' · ')}</Clipped> },
   { header: 'Files', width: 80, numeric: true, cell: (run) => formatNumber(run.changes.files) },
   {
     header: 'Lines',

@@ -10,6 +10,7 @@ import { may } from '../../layout/nav.ts';
 import { live } from '../../live.ts';
 import { runsQuery } from '../../queries.ts';
 import { firstOf, type Params } from '../../search.ts';
+import { Clipped } from '../../ui/Clipped.tsx';
 import { type Column, DataTable } from '../../ui/DataTable.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import filter from '../../ui/FilterTabs.module.css';
@@ -91,14 +92,6 @@ const updated: Column<RunItem> = {
 /** The columns. The last one has the time that orders the list. */
 const byCreated = [...columns, created];
 const byUpdated = [...columns, updated];
-
-function Clipped({ children }: { children: string }) {
-  return children === '' ? null : (
-    <div className="clip" title={children}>
-      {children}
-    </div>
-  );
-}
 
 function costOf(run: RunItem): string {
   const usd = run.request_usage?.inference_cost_usd;

@@ -42,6 +42,18 @@ type EnvironmentConfig struct {
 	Prebuild                       *Prebuild      `json:"prebuild,omitempty"` // nil: lazy, if the run has no variables
 }
 
+// CloneURLs lists the URLs of the repositories of c, as git clones them.
+func (c *EnvironmentConfig) CloneURLs() []string {
+	var list []string
+	for _, r := range c.GitHubRepos {
+		list = append(list, "https://github.com/"+r.Owner+"/"+r.Repo+".git")
+	}
+	for _, r := range c.Repos {
+		list = append(list, r.URL)
+	}
+	return list
+}
+
 // Credentials lists the secrets that c names, with the host that gets each: the secrets of its
 // network, and the one of its image.
 func (c *EnvironmentConfig) Credentials() []CredentialUse {

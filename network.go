@@ -72,7 +72,14 @@ const (
 
 // Check returns the errors that n alone shows, with JSON pointers below at. It does not check
 // whether presets and secrets exist.
-func (n *Network) Check(at string) []FieldError {
+func (n *Network) Check(at string) []FieldError { return n.check(at, ValidSecretName) }
+
+// CheckForge is [Network.Check] for a layer of [NetworkForge].
+func (n *Network) CheckForge(at string) []FieldError {
+	return n.check(at, func(name string) bool { return strings.HasPrefix(name, ForgeCredential) })
+}
+
+func (n *Network) check(at string, validSecret func(name string) bool) []FieldError {
 	var errs []FieldError
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, FieldError{at + pointer, fmt.Sprintf(format, args...)})
@@ -83,7 +90,7 @@ func (n *Network) Check(at string) []FieldError {
 	}
 	for i, rule := range n.Allow {
 		pointer := fmt.Sprintf("/allow/%d", i)
-		rule.check(func(key, format string, args ...any) { bad(pointer+key, format, args...) })
+		rule.check(validSecret, func(key, format string, args ...any) { bad(pointer+key, format, args...) })
 	}
 	for i, tool := range n.ProviderTools {
 		if tool == "" || len(tool) > 100 {
@@ -96,7 +103,7 @@ func (n *Network) Check(at string) []FieldError {
 	return errs
 }
 
-func (r NetworkRule) check(bad func(key, format string, args ...any)) {
+func (r NetworkRule) check(validSecret func(string) bool, bad func(key, format string, args ...any)) {
 	if (r.Preset == "") == (r.Host == "") {
 		bad("", "must have exactly one of preset and host")
 		return
@@ -131,6 +138,9 @@ func (r NetworkRule) check(bad func(key, format string, args ...any)) {
 		}
 	}
 	if r.Credential != nil {
+		if !validSecret(r.Credential.Secret) {
+			bad("/credential/secret", "must be the name of a managed secret")
+		}
 		r.Credential.check(r.Host, func(key, format string, args ...any) { bad("/credential"+key, format, args...) })
 	}
 }
@@ -138,9 +148,6 @@ func (r NetworkRule) check(bad func(key, format string, args ...any)) {
 func (c *NetworkCredential) check(host string, bad func(key, format string, args ...any)) {
 	if strings.HasPrefix(host, "*.") {
 		bad("", "needs an exact host: a wildcard would give the secret to hosts that nobody named")
-	}
-	if !ValidSecretName(c.Secret) {
-		bad("/secret", "must be the name of a managed secret")
 	}
 	if !slices.Contains([]string{CredentialBasic, CredentialBearer, CredentialHeader}, c.As) {
 		bad("/as", "must be basic, bearer or header")
@@ -233,10 +240,17 @@ func isToken(s string) bool {
 
 // NetworkLayer is what one source says about the network of a run.
 type NetworkLayer struct {
-	Source  string  `json:"source"` // server, environment, runner, factory or agent
+	Source  string  `json:"source"` // server, environment, runner, factory, agent or forge
 	Name    string  `json:"name,omitempty"`
 	Network Network `json:"network"`
 }
+
+// NetworkForge is the source of a layer that the connection of a run's repository implies. Its rules name
+// credentials that begin with ForgeCredential, and are no managed secrets.
+const (
+	NetworkForge    = "forge"
+	ForgeCredential = "forge:"
+)
 
 // NetworkPolicy is everything that decides what a run may reach: the union of Layers,
 // within Ceiling and, for a run that asks for less, within Request.

@@ -214,12 +214,14 @@ type MCPHeaders struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// SecretNames lists the secrets that a policy needs, each once, sorted: for the credentials of its
+// SecretNames lists the managed secrets that a policy needs, each once, sorted: for the credentials of its
 // layers and for the headers of its MCP servers.
 func (p *NetworkPolicy) SecretNames() []string {
 	var names []string
 	for _, layer := range p.Layers {
-		names = append(names, layer.Network.SecretNames()...)
+		if layer.Source != NetworkForge {
+			names = append(names, layer.Network.SecretNames()...)
+		}
 	}
 	for _, server := range p.MCP {
 		for _, value := range server.Headers {

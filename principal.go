@@ -17,6 +17,7 @@ const (
 	ScopeSecretsManage   Scope = "secrets:manage"
 	ScopeKeysManage      Scope = "keys:manage"
 	ScopeEventsManage    Scope = "events:manage" // event endpoints
+	ScopeForgesManage    Scope = "forges:manage" // connections to forges
 	ScopeMetricsRead     Scope = "metrics:read"  // GET /metrics
 	ScopeAdmin           Scope = "admin"
 	// A worker needs ScopeWorker. The key of an execution has ScopeOwnRun. Only an admin can give
@@ -30,7 +31,7 @@ func Scopes() []Scope {
 	return []Scope{
 		ScopeRunsRead, ScopeRunsWrite, ScopeFactoriesRead, ScopeFactoriesManage,
 		ScopeSecretsUse, ScopeSecretsManage, ScopeKeysManage, ScopeEventsManage,
-		ScopeMetricsRead, ScopeWorker, ScopeAdmin,
+		ScopeForgesManage, ScopeMetricsRead, ScopeWorker, ScopeAdmin,
 	}
 }
 

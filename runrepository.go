@@ -12,7 +12,7 @@ import (
 type RunRepository struct {
 	URL string `json:"url,omitempty"`
 	Ref string `json:"ref,omitempty"`
-	// Connection and Path would name a repository of a forge. No request with them is accepted yet.
+	// Connection and Path name a repository of a forge, instead of its URL. The server sets all three.
 	Connection string `json:"connection,omitempty"`
 	Path       string `json:"path,omitempty"`
 }

@@ -381,7 +381,7 @@ func (n *noun[T]) identifier() string { return cmp.Or(n.id, "UID or name") }
 
 // nouns are the resources that have the verbs below, by their names on the command line.
 var nouns = map[string]anyNoun{
-	"agent": agentNoun, "automation": automationNoun, "budget": budgetNoun, "endpoint": endpointNoun,
+	"agent": agentNoun, "automation": automationNoun, "budget": budgetNoun, "endpoint": endpointNoun, "forge": forgeNoun,
 	"environment": environmentNoun, "factory": factoryNoun, "key": keyNoun, "run": runNoun,
 	"schedule": scheduleNoun, "secret": secretNoun, "subject": subjectNoun, "webhook": webhookNoun,
 }

@@ -84,6 +84,7 @@ type runCreateCmd struct {
 	Model        string            `placeholder:"ID" field:"/config/model_id" help:"Model, such as demo/offline."`
 	Environment  string            `placeholder:"UID|NAME" field:"/config/environment_id" help:"Environment to run in, with its repositories and setup commands."`
 	Repo         []string          `sep:"none" placeholder:"REPOSITORY[#REF]" about:"/config/repositories" help:"Repository to work on, in addition to those of the environment: owner/name of GitHub or a URL, with #REF for a branch, tag or commit; repeatable, up to 20."`
+	Connection   string            `placeholder:"NAME" about:"/config/repositories" help:"Connection to a forge whose repositories --repo OWNER/NAME means, instead of those of GitHub."`
 	Agent        string            `placeholder:"UID|NAME" field:"/agent_identity_uid" help:"Agent whose name and settings the run uses."`
 	Skill        string            `placeholder:"REFERENCE" field:"/skill" help:"Skill to follow: owner/repo:path/SKILL.md, owner/repo:name or name."`
 	Attach       []string          `type:"existingfile" sep:"none" placeholder:"FILE" about:"/attachments" help:"File to attach; repeatable, up to 5 files and 25 MiB in total."`
@@ -203,8 +204,11 @@ func (cmd *runCreateCmd) request(ctx context.Context, std *stdio, c *client) (_ 
 			return nil, err
 		}
 	}
+	if cmd.Connection != "" && cmd.Repo == nil {
+		return nil, exitf(exitUsage, "--connection needs --repo OWNER/NAME: it says where the repository is")
+	}
 	if cmd.Repo != nil {
-		if config["repositories"], err = repositoriesOf(cmd.Repo); err != nil {
+		if config["repositories"], err = repositoriesOf(cmd.Repo, cmd.Connection); err != nil {
 			return nil, err
 		}
 	}
@@ -226,12 +230,16 @@ func (cmd *runCreateCmd) request(ctx context.Context, std *stdio, c *client) (_ 
 	return request, nil
 }
 
-// repositoriesOf reads the values of --repo. An error names a value by its position, because it may hold
+// repositoriesOf reads the values of --repo. A connection has the repositories that are not URLs. An error names a value by its position, because it may hold
 // a password.
-func repositoriesOf(list []string) ([]penstock.RunRepository, error) {
+func repositoriesOf(list []string, connection string) ([]penstock.RunRepository, error) {
 	var repositories []penstock.RunRepository
 	for i, text := range list {
 		r, err := penstock.ParseRunRepository(text)
+		path, ref, _ := strings.Cut(text, "#")
+		if connection != "" && err == nil && penstock.CheckForgePath(path) == "" {
+			r = penstock.RunRepository{Connection: connection, Path: path, Ref: ref}
+		}
 		if err != nil {
 			which := ""
 			if len(list) > 1 {

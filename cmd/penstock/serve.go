@@ -240,6 +240,10 @@ func (cmd *serveCmd) openBack(
 	if err != nil {
 		return nil, errors.Join(err, b.store.Close())
 	}
+	outbound, err := openOutbound(&cmd.working)
+	if err != nil {
+		return nil, errors.Join(exitf(exitConfig, "%w", err), b.store.Close())
+	}
 	models, defaultModel := list.read(ctx)
 	b.rules = control.New(run.Deps{
 		Store: b.store, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: origin,
@@ -253,7 +257,7 @@ func (cmd *serveCmd) openBack(
 		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry,
 		MaxSecrets: cmd.LimitSecretsPerTeam, MaxRunArtifactBytes: cmd.LimitArtifacts << 20, Webhooks: b.limits,
 		Sessions: access.SessionLimits{Life: cmd.SessionLife, Idle: cmd.SessionIdle}, LocalWorker: cmd.Worker,
-		EventNetworks: cmd.EventPrivateNetwork,
+		EventNetworks: cmd.EventPrivateNetwork, Forges: outbound,
 	})
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = cancel

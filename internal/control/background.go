@@ -35,6 +35,7 @@ func (r *Rules) jobs() []job {
 		{"start automations on a schedule", store.TopicSchedules, time.Second, r.atNow(r.Schedules.FireClocks)},
 		{"give events to the runs on their subjects", store.TopicSubjects, time.Second, r.atNow(r.Subjects.GiveDue)},
 		{"send messages to event endpoints", store.TopicEndpoints, time.Second, r.Endpoints.Send},
+		{"check connections to forges", "", 30 * time.Second, r.Connections.CheckDue},
 		{"clear old messages to event endpoints", "", 10 * time.Minute, r.Endpoints.ClearOld},
 		{"clear old subjects", "", 10 * time.Minute, r.Subjects.ClearSubjects},
 		{"plan again after a clock was set back", "", time.Minute, r.atNow(r.Schedules.PlanAgain)},

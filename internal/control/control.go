@@ -1,7 +1,7 @@
 // Package control joins the rules of the control plane: rights, states, transactions, and the
 // notifications after them. The HTTP layer, the command line and the worker act only through them.
 //
-// The rules are packages: access, announce, run, factory. Each imports only those before it.
+// The rules are packages: access, announce, forge, run, factory. Each imports only those before it.
 //
 // A method of the rules takes the caller as a penstock.Principal. Resources of another team, and
 // the personal runs of others, are reported as not found. Errors that are a *penstock.Error may be
@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/announce"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/forge"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
@@ -25,6 +26,7 @@ import (
 // Rules are the control plane's rules over one store. They are safe for concurrent use.
 type Rules struct {
 	who
+	forges
 	runs
 	starts
 	announces
@@ -35,6 +37,7 @@ type Rules struct {
 // What a caller of the rules may use, by the package that has it.
 type (
 	who       = access.Rules
+	forges    = forge.Rules
 	runs      = run.Rules
 	starts    = factory.Rules
 	announces = announce.Rules
@@ -51,7 +54,10 @@ func New(d run.Deps) *Rules {
 			return r.Webhooks.FollowSecret(ctx, tx, p, name, value)
 		},
 	})
-	r.runs = run.New(d, r.who)
+	r.forges = forge.New(forge.Options{
+		Store: d.Store, Keyset: d.Keyset, Responses: r.Responses, Log: d.Log, Outbound: d.Forges,
+	})
+	r.runs = run.New(d, r.who, r.forges)
 	r.starts = factory.New(d, r.who, r.runs)
 	r.announces = announce.New(announce.Options{
 		Store: d.Store, Keyset: d.Keyset, Responses: r.Responses, Log: d.Log, PublicURL: d.PublicURL,

@@ -188,7 +188,7 @@ func (s *Secrets) GrantRegistry(
 		return "", nil, err
 	}
 	if hosts = SecretHosts(found)[image.Secret]; !slices.Contains(hosts, image.SecretHost) {
-		return "", nil, newGrantError(
+		return "", nil, NotGranted(
 			"The run sends the secret %s to the registry %s of its image, but the secret does not list the host %s.",
 			image.Secret, penstock.ImageRegistry(image.Reference), image.SecretHost,
 		)
@@ -214,19 +214,17 @@ func (s *Secrets) grantNames(team string, names []string, found []store.SecretRo
 	for _, name := range names {
 		i := slices.IndexFunc(found, func(r store.SecretRow) bool { return r.Name == name })
 		if i < 0 {
-			return nil, newGrantError("The run needs the secret %s, which has been deleted.", name)
+			return nil, NotGranted("The run needs the secret %s, which has been deleted.", name)
 		}
 		if found[i].WebhookUID != "" {
-			return nil, newGrantError("The run names the secret %s, which belongs to a webhook. Runs cannot use it.", name)
+			return nil, NotGranted("The run names the secret %s, which belongs to a webhook. Runs cannot use it.", name)
 		}
 		value, err := s.Open(found[i])
 		switch {
 		case errors.Is(err, ErrPending):
-			return nil, newGrantError("The run needs the secret %s, which has no value.", name)
+			return nil, NotGranted("The run needs the secret %s, which has no value.", name)
 		case err != nil:
-			return nil, &GrantError{penstock.StateError, penstock.StatusMessage{
-				Message: fmt.Sprintf("The server cannot open the secret %s.", name), ErrorCode: penstock.CodeInternal,
-			}, err}
+			return nil, NotOpened(err, "the secret %s", name)
 		}
 		values[name] = value
 		marks = append(marks, store.SecretKey{Team: team, Name: name})
@@ -269,8 +267,16 @@ func (s *Secrets) MaskOf(ctx context.Context, run store.RunRow) (*secret.Masker,
 	return secret.NewMasker(values...), nil
 }
 
-func newGrantError(format string, args ...any) error {
+// NotGranted returns a *GrantError that ends a run in FAILED.
+func NotGranted(format string, args ...any) error {
 	return &GrantError{penstock.StateFailed, penstock.StatusMessage{
 		Message: fmt.Sprintf(format, args...), ErrorCode: penstock.CodeEnvironmentSetupFailed,
 	}, nil}
+}
+
+// NotOpened returns a *GrantError for what the server cannot decrypt, which ends a run in ERROR.
+func NotOpened(cause error, format string, args ...any) error {
+	return &GrantError{penstock.StateError, penstock.StatusMessage{
+		Message: "The server cannot open " + fmt.Sprintf(format, args...) + ".", ErrorCode: penstock.CodeInternal,
+	}, cause}
 }

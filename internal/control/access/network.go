@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/penstock-dev/penstock"
@@ -82,6 +83,15 @@ func SecretHosts(found []store.SecretRow) map[string][]string {
 	return hosts
 }
 
+// AddSecretHosts adds the hosts that managed secrets list to a policy.
+func AddSecretHosts(policy *penstock.NetworkPolicy, found []store.SecretRow) {
+	if hosts := SecretHosts(found); policy.SecretHosts == nil {
+		policy.SecretHosts = hosts
+	} else {
+		maps.Copy(policy.SecretHosts, hosts)
+	}
+}
+
 // GrantNetwork reads the secrets that the policy of an execution names, and adds the hosts that
 // each lists to the policy. The values are for the worker and never for the sandbox. If the
 // execution cannot have a secret, the error is a *GrantError.
@@ -100,11 +110,14 @@ func (s *Secrets) GrantNetwork(
 	if err != nil {
 		return nil, err
 	}
-	policy.SecretHosts = SecretHosts(found)
+	AddSecretHosts(policy, found)
 	for _, layer := range policy.Layers {
+		if layer.Source == penstock.NetworkForge {
+			continue // not of managed secrets
+		}
 		for _, use := range layer.Network.Credentials("") {
 			if !slices.Contains(policy.SecretHosts[use.Name], use.Host) {
-				return nil, newGrantError(
+				return nil, NotGranted(
 					"The network of the %s sends the secret %s to %s, which the secret does not list.", layer.Source, use.Name,
 					use.Host,
 				)

@@ -18,7 +18,7 @@ var ErrOtherKeyset = errors.New("the keyset decrypts none of the stored secrets"
 // and saved sessions do not count: nobody has to set them again. A keyset of nil decrypts nothing.
 func CheckKeyset(ctx context.Context, db *store.Store, keyset *secret.Keyset) error {
 	var result error
-	for _, table := range []store.SealedTable{store.SealedSecrets, store.SealedWebhooks, store.SealedEndpoints} {
+	for _, table := range []store.SealedTable{store.SealedSecrets, store.SealedWebhooks, store.SealedEndpoints, store.SealedForges} {
 		for after := (store.SealedRow{Table: table}); ; {
 			rows, err := db.Secrets.SealedRows(ctx, after, reencryptBatch)
 			if err != nil {
@@ -124,6 +124,8 @@ func sealedContext(r store.SealedRow) string {
 		return SessionContext(r.ID, r.Name)
 	case store.SealedEndpoints:
 		return EndpointContext(r.ID)
+	case store.SealedForges:
+		return ForgeContext(r.ID)
 	case store.SealedPacks:
 		return PackContext(r.Name)
 	default:
@@ -142,6 +144,8 @@ func sealedName(r store.SealedRow) string {
 		return "the saved session of conversation " + r.ID
 	case store.SealedEndpoints:
 		return "the URL and secrets of event endpoint " + r.ID
+	case store.SealedForges:
+		return "the tokens of connection " + r.ID
 	case store.SealedPacks:
 		return "the saved files " + r.Name
 	default:
@@ -161,6 +165,9 @@ func SessionContext(conversationID, key string) string {
 // PackContext is the encryption context of files of a workspace. Their content and key cannot be used
 // for another file.
 func PackContext(key string) string { return "pack\x00" + key }
+
+// ForgeContext is the encryption context of the tokens of a connection to a forge.
+func ForgeContext(uid string) string { return "forge\x00" + uid }
 
 // EndpointContext is the encryption context of the URL and secrets of an event endpoint.
 func EndpointContext(uid string) string { return "event-endpoint\x00" + uid }

@@ -363,7 +363,7 @@ func unsupportedFormat(format string, args ...any) error {
 // checkFactories returns an error if the endpoint names a factory that the team does not have.
 func checkFactories(ctx context.Context, tx *store.Tx, row store.EndpointRow) error {
 	for i, uid := range row.FactoryUIDs {
-		found, err := tx.Endpoints().HasFactory(ctx, row.Team, uid)
+		found, err := tx.Factories().Has(ctx, row.Team, uid)
 		if err != nil {
 			return err
 		}

@@ -58,8 +58,9 @@ func TestEveryResponseFollowsTheContract(t *testing.T) {
 			w.client.Transport = contract.Transport(t, w.client.Transport)
 			return w
 		}
-		w := check(start(t, func(s *settings) { s.storeURL = url }))
-		d := &driver{world: w, seen: map[string]string{}, storeURL: url}
+		forge := testkit.NewForge(t, t.TempDir())
+		w := check(start(t, func(s *settings) { s.storeURL, s.forge = url, forge }))
+		d := &driver{world: w, seen: map[string]string{"forge url": forge.URL}, storeURL: url}
 		d.callWell()
 		d.callBadly()
 		d.callAll(d.faults)
@@ -127,6 +128,7 @@ func (d *driver) operations() []operation {
 	run, waiting, agent := base+"/agent/runs/"+d.seen["run"], base+"/agent/runs/"+d.seen["waiting"], base+"/agent"
 	read, write, reads, manage, keys := "runs:read", "runs:write", "factories:read", "factories:manage", "keys:manage"
 	events, endpoint := "events:manage", base+"/event-endpoints/"+d.seen["endpoint"]
+	forges, forge := "forges:manage", base+"/forges/"+d.seen["forge"]
 	factory := base + "/factory/" + d.seen["factory"]
 	hooks := base + "/factory/" + d.seen["factory"] + "/webhooks"
 	hook := hooks + "/" + d.seen["webhook"]
@@ -275,6 +277,17 @@ func (d *driver) operations() []operation {
 		{"GET", endpoint + "/attempts?limit=5", nil, events},
 		{"POST", endpoint + "/replay", map[string]any{"since": "2026-01-01T00:00:00Z"}, events},
 		{"GET", base + "/event-types", nil, "any"},
+		{
+			"POST", base + "/forges", map[string]any{
+				"name": "f" + strings.ToLower(penstock.NewID()), "provider": "gitea", "url": d.seen["forge url"], "token": "writer",
+				"read_token": "reader", "repositories": []string{"acme/*"},
+			}, forges,
+		},
+		{"GET", base + "/forges", nil, forges},
+		{"GET", forge, nil, forges},
+		{"PATCH", forge, map[string]any{"repositories": nil, "token": "writer"}, forges},
+		{"POST", forge + "/check", nil, forges},
+		{"GET", forge + "/repositories", nil, forges},
 		{"POST", base + "/keys", map[string]any{"name": "k", "scopes": []string{"runs:read"}}, keys},
 		{"GET", base + "/keys", nil, keys},
 		{"GET", base + "/me", nil, "any"},
@@ -296,6 +309,7 @@ func (d *driver) operations() []operation {
 		{"DELETE", base + "/budgets/" + d.seen["budget"], nil, "admin"},
 		{"DELETE", base + "/keys/" + d.seen["key"], nil, keys},
 		{"DELETE", endpoint, nil, events},
+		{"DELETE", forge, nil, forges},
 	}
 }
 
@@ -366,6 +380,10 @@ func (d *driver) callWell() {
 	d.must(http.StatusOK, "GET", "/api/v1/usage?format=csv", nil)
 	budgets, total := "/api/v1/budgets", `{"scope": "team", "period": "total", "max_cost_usd": 1000}`
 	endpoints, receiver := "/api/v1/event-endpoints", `{"url": "https://hooks.example.com/x"}`
+	connection := map[string]any{"name": "acme", "provider": "gitea", "url": d.seen["forge url"], "token": "writer"}
+	d.must(http.StatusNoContent, "DELETE",
+		"/api/v1/forges/"+d.must(http.StatusCreated, "POST", "/api/v1/forges", connection).field("uid"), nil)
+	d.seen["forge"] = d.must(http.StatusCreated, "POST", "/api/v1/forges", connection).field("uid")
 	d.seen["endpoint"] = d.must(http.StatusCreated, "POST", endpoints, receiver).field("uid")
 	d.must(http.StatusCreated, "POST", endpoints, map[string]any{
 		"format": "slack_app", "channel": "C024BE91L", "bot_token": "xoxb-1", "signing_secret": "s",
@@ -687,7 +705,7 @@ func (d *driver) execute() {
 // callBadly provokes the errors of single operations.
 func (d *driver) callBadly() {
 	t := d.t
-	const agent = "/api/v1/agent"
+	const agent, unpriced = "/api/v1/agent", `{"model_id": "own/unpriced", "budget": {"max_cost_usd": 1}}`
 	factory := "/api/v1/factory/" + d.seen["factory"]
 	hooks := factory + "/webhooks"
 	d.must(http.StatusCreated, "POST", "/api/v1/factory", `{"name": "other"}`)
@@ -713,6 +731,13 @@ func (d *driver) callBadly() {
 		{400, "POST", "/api/v1/event-endpoints", `{"url": "https://127.0.0.1/", "events": ["run.gone"]}`},
 		{422, "POST", "/api/v1/event-endpoints", `{"url": "https://hooks.example.com/", "format": "teams"}`},
 		{400, "PATCH", "/api/v1/event-endpoints/" + d.seen["endpoint"], `{"url": null}`},
+		{400, "POST", "/api/v1/forges", `{"name": "x", "provider": "gitea", "url": "http://git.example.com", "token": "t"}`},
+		{422, "POST", "/api/v1/forges", `{"name": "x", "provider": "gitlab", "url": "https://git.example.com", "token": "t"}`},
+		{
+			409, "POST", "/api/v1/forges",
+			map[string]any{"name": "acme", "provider": "gitea", "url": d.seen["forge url"], "token": "writer"},
+		},
+		{400, "PATCH", "/api/v1/forges/" + d.seen["forge"], `{"url": "https://git.example.com"}`},
 		{422, "PATCH", "/api/v1/event-endpoints/" + d.seen["endpoint"], `{"format": "slack"}`},
 		{400, "GET", "/api/v1/event-endpoints/" + d.seen["endpoint"] + "/attempts?cursor=nonsense", nil},
 		{400, "POST", "/api/v1/event-endpoints/" + d.seen["endpoint"] + "/replay", `{}`},
@@ -734,8 +759,8 @@ func (d *driver) callBadly() {
 		{422, "GET", agent + "/artifacts/" + d.seen["pull request"] + "/download", nil},
 		{400, "POST", agent + "/runs", `{}`},
 		{400, "POST", agent + "/run", `{"prompt": 1}`},
-		{422, "POST", agent + "/runs", `{"prompt": "x", "config": {"repositories": [{"connection": "acme"}]}}`},
-		{422, "POST", agent + "/run", `{"prompt": "x", "config": {"repositories": [{"path": "a/b"}]}}`},
+		{422, "POST", agent + "/runs", `{"prompt": "x", "config": ` + unpriced + `}`},
+		{422, "POST", agent + "/run", `{"prompt": "x", "config": ` + unpriced + `}`},
 		{400, "POST", agent + "/runs/" + d.seen["run"] + "/followups", `{"mode": "sideways"}`},
 		{400, "POST", agent + "/conversations/" + d.seen["talk"] + "/followups", `{"mode": "sideways"}`},
 		{400, "POST", agent + "/runs/" + d.seen["run"] + "/interrupt", nil}, // it is over
@@ -745,7 +770,7 @@ func (d *driver) callBadly() {
 		{409, "POST", agent + "/runs/" + d.seen["waiting"] + "/fork", `{"prompt": "x"}`},
 		{
 			422, "POST", agent + "/runs/" + d.seen["kept"] + "/fork",
-			`{"prompt": "x", "config": {"repositories": [{"connection": "acme"}]}}`,
+			`{"prompt": "x", "config": ` + unpriced + `}`,
 		},
 		{400, "POST", agent + "/runs/" + d.seen["kept"] + "/rewind", `{}`},
 		{409, "POST", agent + "/runs/" + d.seen["waiting"] + "/rewind", `{"turn": 1}`},

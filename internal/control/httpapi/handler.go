@@ -34,6 +34,7 @@ type handlers struct {
 	subjects      subjects
 
 	endpoints endpoints
+	forges    forges
 
 	budgets  budgets
 	usage    usage
@@ -81,7 +82,7 @@ func (a *API) handlers(o Options, m *metrics) *handlers {
 		deliveries:    deliveries{svc.Deliveries},
 		subjects:      subjects{svc.Subjects},
 
-		endpoints: endpoints{svc.Endpoints},
+		endpoints: endpoints{svc.Endpoints}, forges: forges{svc.Connections},
 
 		budgets:  budgets{svc.Budgets},
 		usage:    usage{svc.Usage},

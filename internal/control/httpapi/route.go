@@ -54,6 +54,7 @@ const (
 	secretsManage = penstock.ScopeSecretsManage
 	keysManage    = penstock.ScopeKeysManage
 	eventsManage  = penstock.ScopeEventsManage
+	forgesManage  = penstock.ScopeForgesManage
 	worker        = penstock.ScopeWorker
 
 	metricsRead = penstock.ScopeMetricsRead
@@ -80,6 +81,7 @@ func routes(h *handlers) []Route {
 		below(Base+"/agent/runs/{runId}", runSpendRoutes(h)),
 		below(Base, spendRoutes(h)),
 		below(Base, endpointRoutes(h)),
+		below(Base, forgeRoutes(h)),
 		below(Base, accessRoutes(h)),
 		below(Base+"/worker", workerRoutes(h)),
 		serverRoutes(h),
@@ -471,6 +473,24 @@ func spendRoutes(h *handlers) []Route {
 		{Method: patch, Pattern: "/budgets/{uid}", Scope: admin, handle: h.budgets.update, Who: "dashboard, CLI"},
 		{Method: get, Pattern: "/usage", Scope: runsRead, handle: h.usage.ofTeam, Who: "dashboard, CLI, spreadsheets"},
 		{Method: remove, Pattern: "/budgets/{uid}", Scope: admin, handle: h.budgets.delete, Who: "dashboard, CLI"},
+	}
+}
+
+func forgeRoutes(h *handlers) []Route {
+	return []Route{
+		{
+			Method: post, Pattern: "/forges", Scope: forgesManage, handle: h.forges.create, status: http.StatusCreated,
+			Who: "CLI, dashboard",
+		},
+		{Method: get, Pattern: "/forges", Scope: forgesManage, handle: h.forges.list, Who: "CLI, dashboard"},
+		{Method: get, Pattern: "/forges/{uid}", Scope: forgesManage, handle: h.forges.read, Who: "CLI"},
+		{Method: patch, Pattern: "/forges/{uid}", Scope: forgesManage, handle: h.forges.update, Who: "CLI, dashboard"},
+		{Method: remove, Pattern: "/forges/{uid}", Scope: forgesManage, handle: h.forges.delete, Who: "CLI, dashboard"},
+		{Method: post, Pattern: "/forges/{uid}/check", Scope: forgesManage, handle: h.forges.check, Who: "CLI, dashboard"},
+		{
+			Method: get, Pattern: "/forges/{uid}/repositories", Scope: forgesManage, handle: h.forges.repositories,
+			Who: "CLI, dashboard",
+		},
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
+	"github.com/penstock-dev/penstock/internal/wall/egress"
 )
 
 // world is a running server: real store, real rules, real listener.
@@ -53,7 +54,8 @@ type settings struct {
 	server   httpapi.ServerOptions
 	sessions access.SessionLimits
 	bucket   string // URL of an object store to which downloads redirect; empty: files are in a folder
-	noAPI    bool   // the server responds as if it were still starting
+	forge    *testkit.Forge
+	noAPI    bool // the server responds as if it were still starting
 }
 
 // start runs a server with the given changes to its settings.
@@ -140,9 +142,16 @@ func (w *world) open(ctx context.Context, s settings, dir string, log *slog.Logg
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	var forges *egress.Outbound
+	if s.forge != nil {
+		forges = testworld.To(w.t, s.forge)
+	}
 	svc := control.New(run.Deps{
-		Store: db, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: w.url, Sessions: s.sessions, Definitions: mirrors,
+		Forges: forges, Store: db, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: w.url, Sessions: s.sessions, Definitions: mirrors,
 		PresignDownloads: s.bucket != "",
+		Unpriced: func(model string) string { // as a model of an operator's own provider
+			return map[bool]string{true: "the model has no price"}[model == "own/unpriced"]
+		},
 	})
 	if _, _, err := svc.Keys.Bootstrap(ctx, adminKey); err != nil {
 		w.t.Fatal(err)

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"maps"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/store"
@@ -17,6 +18,11 @@ func (s *Executions) giveNetwork(ctx context.Context, a *penstock.Assignment, ro
 	if a.NetworkSecrets, err = s.secrets.GrantNetwork(ctx, row.Team, &policy); err != nil {
 		return err
 	}
+	tokens, err := s.catalog.forges.Grant(ctx, forgeUse(row), row.Config.Repositories, policy)
+	if err != nil {
+		return err
+	}
+	maps.Copy(a.NetworkSecrets, tokens)
 	a.Network = &policy
 	for harness, name := range row.Config.HarnessSecrets() {
 		if a.HarnessSecrets == nil {

@@ -92,6 +92,9 @@ func (l RunLayers) policy(runner *penstock.RunnerSpec) penstock.NetworkPolicy {
 // SetNetwork stores the layers of the runner, factory and agent, and the request's network, on the
 // run. It checks the parts of the policy that are known already.
 func (s *Catalog) SetNetwork(ctx context.Context, p penstock.Principal, run *store.NewRun, from RunLayers) error {
+	if err := s.setConnections(ctx, p, run); err != nil {
+		return err
+	}
 	policy := from.policy(run.Runner)
 	policy.Request = run.Config.Network
 	if err := inheritNetwork(&policy, run); err != nil {
@@ -148,11 +151,13 @@ func (s *Catalog) Policy(ctx context.Context, run store.RunRow) (penstock.Networ
 	if models := s.network.Models; !models.IsZero() {
 		policy.Models = append(policy.Models, models)
 	}
+	var cloned []string
 	if uid := run.Config.EnvironmentID; uid != "" {
 		environment, err := s.store.Environments.KeptSpec(ctx, run.Team, uid)
 		if err != nil {
 			return policy, err
 		}
+		cloned = environment.Config.CloneURLs()
 		if network := environment.Config.Network; !network.IsZero() {
 			policy.Layers = append(policy.Layers, penstock.NetworkLayer{
 				Source: networkEnvironment, Name: environment.Config.Name, Network: *network,
@@ -167,7 +172,7 @@ func (s *Catalog) Policy(ctx context.Context, run store.RunRow) (penstock.Networ
 	if policy.Layers == nil {
 		policy.Layers = []penstock.NetworkLayer{}
 	}
-	return policy, nil
+	return policy, s.forges.Join(ctx, forgeUse(run), run.Config.Repositories, cloned, &policy)
 }
 
 // checkPolicy rejects a run whose policy contradicts its configuration, or that cannot get the
@@ -227,6 +232,9 @@ func (s *Catalog) lackingCredentials(
 	}
 	var errs []penstock.FieldError
 	for _, layer := range policy.Layers {
+		if layer.Source == penstock.NetworkForge {
+			continue
+		}
 		lacking, err := check.LackingHosts(layer.Network.Credentials(""))
 		if err != nil {
 			return nil, err

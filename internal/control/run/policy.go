@@ -84,6 +84,6 @@ func (s *Catalog) addSecretHosts(ctx context.Context, p penstock.Principal, poli
 	if err != nil {
 		return err
 	}
-	policy.SecretHosts = access.SecretHosts(found)
+	access.AddSecretHosts(policy, found)
 	return nil
 }

@@ -21,11 +21,13 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/forge"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/supply/blob"
 	"github.com/penstock-dev/penstock/internal/supply/git"
 	"github.com/penstock-dev/penstock/internal/supply/price"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
+	"github.com/penstock-dev/penstock/internal/wall/egress"
 )
 
 // Deps are the dependencies and settings of all rules.
@@ -54,6 +56,7 @@ type Deps struct {
 	Definitions      *git.Cache                  // reads repositories of factories; nil: not supported
 	GitPoll          time.Duration               // how often repositories are polled; 0: only on request
 	Metrics          prometheus.Registerer       // nil: no metrics
+	Forges           *egress.Outbound            // connects to forges; nil: public ones, directly
 	Webhooks         penstock.WebhookLimits
 	EventNetworks    []netip.Prefix // private networks with receivers of events
 	// EventResolve looks up the host of an event endpoint; nil: the resolver of the system.
@@ -95,6 +98,7 @@ type Catalog struct {
 	programs     map[string]Program
 	providers    map[string]string
 	network      ServerNetwork
+	forges       *forge.Connections
 	skillCache   *git.Cache
 	maxListBytes int64
 }
@@ -199,8 +203,9 @@ type Rules struct {
 }
 
 // New makes the rules of runs.
-func New(d Deps, callers access.Rules) Rules {
+func New(d Deps, callers access.Rules, forges forge.Rules) Rules {
 	catalog := newCatalog(d, callers)
+	catalog.forges = forges.Connections
 	skills := &Skills{store: d.Store, catalog: catalog, reader: newSkillReader(d.Repositories, d.Log)}
 	runs := &Runs{
 		store: d.Store, publicURL: d.PublicURL, responses: callers.Responses, catalog: catalog, skills: skills,

@@ -126,9 +126,6 @@ func (s *Runs) New(
 	if errs := s.checkRequest(req); errs != nil {
 		return nil, penstock.InvalidFields(errs...)
 	}
-	if err := supportedRepositories(req.Config.Repositories); err != nil {
-		return nil, err
-	}
 	if err := access.MayName(p, "/config", req.Config); err != nil {
 		return nil, err
 	}

@@ -1,10 +1,12 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/forge"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/supply/git"
 	"github.com/penstock-dev/penstock/internal/wall/egress"
@@ -25,11 +27,17 @@ func checkRepositories(cache *git.Cache, list []penstock.RunRepository) []pensto
 	}
 	for i, r := range list {
 		at := fmt.Sprintf("/%d", i)
-		if r.Connection != "" || r.Path != "" {
-			continue // supportedRepositories reports it
-		}
-		if err := CheckRemote(cache, r.URL); err != nil {
-			bad(at+"/url", "%s", err)
+		switch {
+		case r.Connection == "" && r.Path == "":
+			if err := CheckRemote(cache, r.URL); err != nil {
+				bad(at+"/url", "%s", err)
+			}
+		case r.Connection == "":
+			bad(at+"/connection", "is required with a path: it names a connection to a forge")
+		default:
+			if wrong := penstock.CheckForgePath(r.Path); wrong != "" {
+				bad(at+"/path", "%s", wrong)
+			}
 		}
 		if err := git.CheckRef(r.Ref); err != nil {
 			bad(at+"/ref", "%s", err)
@@ -38,24 +46,25 @@ func checkRepositories(cache *git.Cache, list []penstock.RunRepository) []pensto
 	return errs
 }
 
-// supportedRepositories returns an error for a repository of a forge.
-func supportedRepositories(list []penstock.RunRepository) error {
-	for i, r := range list {
-		field := "connection"
-		if r.Connection == "" {
-			field = "path"
-		}
-		if r.Connection == "" && r.Path == "" {
-			continue
-		}
-		pointer := fmt.Sprintf("/config/repositories/%d/%s", i, field)
-		e := penstock.Errorf(penstock.CodeNotSupported, "%s: this server has no connections to forges yet; name the "+
-			"repository by its url", pointer)
-		e.Fields = []penstock.FieldError{{Pointer: pointer, Detail: "is not supported yet: use url"}}
-		return e
+// setConnections gives the repositories of a run the connections that they use.
+func (s *Catalog) setConnections(ctx context.Context, p penstock.Principal, run *store.NewRun) (err error) {
+	if len(run.Config.Repositories) == 0 {
+		return nil
 	}
-	return nil
+	use := forgeUse(run.RunRow)
+	use.Agent = p.AgentUID != "" || p.RunID != ""
+	if p.RunID != "" { // not the parent that the request names, which may be a run of somebody else
+		own, err := s.store.Runs.Find(ctx, run.Team, p.RunID)
+		if err != nil {
+			return err
+		}
+		use.Within = own.Config.Repositories
+	}
+	run.Config.Repositories, err = s.forges.Resolve(ctx, use, run.Config.Repositories)
+	return err
 }
+
+func forgeUse(run store.RunRow) forge.Use { return forge.Use{Team: run.Team, Factory: run.FactoryUID} }
 
 // checkReach rejects repositories of a request that the run must not reach. The ceiling of the operator
 // holds for every caller. An agent can name only what the network of the run allows: the address of a

@@ -180,13 +180,6 @@ func (es EndpointsTx) Delete(ctx context.Context, team, uid string) error {
 	return err
 }
 
-// HasFactory reports whether a team has a factory.
-func (es EndpointsTx) HasFactory(ctx context.Context, team, uid string) (bool, error) {
-	var n int
-	err := es.tx.row(ctx, "SELECT count(*) FROM factories WHERE uid = $1 AND team = $2", uid, team).Scan(&n)
-	return n > 0, err
-}
-
 // MessageNames are what people call what a message is about: "" if it is not about such a thing, the id if the thing
 // is gone.
 type MessageNames struct {

@@ -286,6 +286,13 @@ func (fs FactoriesTx) Add(ctx context.Context, r FactoryRow) error {
 }
 
 // Set stores a factory that was read and changed in the transaction. It does not change the
+// Has reports whether a team has a factory.
+func (fs FactoriesTx) Has(ctx context.Context, team, uid string) (bool, error) {
+	var n int
+	err := fs.tx.row(ctx, "SELECT count(*) FROM factories WHERE uid = $1 AND team = $2", uid, team).Scan(&n)
+	return n > 0, err
+}
+
 // revision.
 func (fs FactoriesTx) Set(ctx context.Context, r FactoryRow) error {
 	if err := fs.setNames(ctx, r); err != nil {

@@ -8,7 +8,7 @@ import (
 // SealedRow is an encrypted value of a table with the key of its row.
 type SealedRow struct {
 	Table  SealedTable
-	ID     string // the team, the webhook, the event endpoint, the scope of an idempotency key, the conversation, the pack
+	ID     string // the team, the webhook, the event endpoint, the connection, the scope of an idempotency key, the conversation, the pack
 	Name   string // of a managed secret, or of the blob of a saved session or a pack
 	N      int64  // its version, or which of a webhook's secrets
 	Sealed []byte
@@ -25,11 +25,14 @@ const (
 	SealedSessions  SealedTable = "conversations"
 	SealedEndpoints SealedTable = "event_endpoints"
 	SealedPacks     SealedTable = "packs"
+	SealedForges    SealedTable = "forges"
 )
 
 // SealedTables lists every table with encrypted values.
 func SealedTables() []SealedTable {
-	return []SealedTable{SealedSecrets, SealedWebhooks, SealedResponses, SealedSessions, SealedEndpoints, SealedPacks}
+	return []SealedTable{
+		SealedSecrets, SealedWebhooks, SealedResponses, SealedSessions, SealedEndpoints, SealedForges, SealedPacks,
+	}
 }
 
 // reencryptSQL holds the statements for a table: the next rows after a key of id, name and n, and
@@ -80,6 +83,14 @@ var reencryptSQL = map[SealedTable]struct{ next, set string }{
 			ORDER BY uid
 			LIMIT $4`,
 		`UPDATE event_endpoints SET sealed = $1 WHERE uid = $2 AND $3 = '' AND $4 = 0 AND sealed = $5`,
+	},
+	SealedForges: {
+		`SELECT uid, '', 0, sealed
+			FROM forges
+			WHERE (uid, '', 0) > ($1, $2, $3)
+			ORDER BY uid
+			LIMIT $4`,
+		`UPDATE forges SET sealed = $1 WHERE uid = $2 AND $3 = '' AND $4 = 0 AND sealed = $5`,
 	},
 	SealedPacks: {
 		`SELECT uid, blob, 0, sealed_key

@@ -89,6 +89,7 @@ type Store struct {
 	Deliveries Deliveries
 	Subjects   Subjects
 
+	Forges    Forges
 	Endpoints Endpoints
 
 	Factories    Factories

@@ -131,6 +131,14 @@ type (
 	Usage struct{ s *Store }
 )
 
+// For forge.
+type (
+	// Forges stores connections to forges.
+	Forges struct{ s *Store }
+	// ForgesTx is [Forges] in a transaction.
+	ForgesTx struct{ tx *Tx }
+)
+
 // For announce.
 type (
 	// Endpoints stores event endpoints, the messages to them, and what became of these.
@@ -257,12 +265,16 @@ func (s *Store) setSubjects() {
 	s.Webhooks = Webhooks{webhookReads{s}, s}
 	s.Deliveries = Deliveries{deliveryReads{s}, s}
 	s.Subjects = Subjects{subjectReads{s}, s}
+	s.Forges = Forges{s}
 	s.Endpoints = Endpoints{s}
 	s.Factories = Factories{factoryReads{s}, s}
 	s.Identities = Identities{s}
 	s.Definitions = Definitions{s}
 	s.Repositories = Repositories{s}
 }
+
+// Forges is [Forges] in this transaction.
+func (tx *Tx) Forges() ForgesTx { return ForgesTx{tx} }
 
 // Endpoints is [Endpoints] in this transaction.
 func (tx *Tx) Endpoints() EndpointsTx { return EndpointsTx{tx} }

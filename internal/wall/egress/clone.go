@@ -50,3 +50,10 @@ func WithinCeiling(ceiling *penstock.Network, u *url.URL) bool {
 	d, _ := policy.DecideClone(u)
 	return d.Allowed
 }
+
+// announcesPush reports whether a request begins a push of git, and returns the path of the next one
+// (gitprotocol-http(5)).
+func announcesPush(r *http.Request, path string) (next string, push bool) {
+	before, refs := strings.CutSuffix(path, "/info/refs")
+	return before + "/git-receive-pack", refs && r.URL.Query().Get("service") == "git-receive-pack"
+}

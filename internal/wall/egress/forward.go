@@ -74,6 +74,12 @@ func (f *forwarder) serve(w http.ResponseWriter, r *http.Request, t target) {
 		path = "/"
 	}
 	d, secret := f.policy.decideRequest(t, r.Method, path)
+	if next, push := announcesPush(r, path); push && d.Allowed {
+		// git shows why the first request of a push is refused, but not the second.
+		if second, _ := f.policy.decideRequest(t, http.MethodPost, next); !second.Allowed {
+			d = second
+		}
+	}
 	if !d.Allowed {
 		f.refuse(w, t.host, t.port, http.StatusForbidden, d.Reason)
 		return

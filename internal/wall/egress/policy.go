@@ -113,7 +113,11 @@ func (c *Policy) limitUpload(limit int64) {
 }
 
 func compileRules(n penstock.Network, from origin) ([]rule, error) {
-	if errs := n.Check(""); len(errs) > 0 {
+	check := n.Check
+	if from.source == penstock.NetworkForge {
+		check = n.CheckForge
+	}
+	if errs := check(""); len(errs) > 0 {
 		return nil, fmt.Errorf("network of %s: %s", from, errs[0])
 	}
 	var rules []rule
@@ -330,6 +334,8 @@ func (b bound) remedy(r rule, change string) string {
 	switch {
 	case b.fixed:
 		return onlyOperator
+	case r.origin.source == penstock.NetworkForge:
+		return "A connection lets a run only read its repositories; to allow more, add a rule for " + r.Host + " to " + whereToAdd
 	case r.origin.preset != "":
 		return "To allow it, add a rule for " + r.Host + " to " + whereToAdd
 	}

@@ -24,6 +24,7 @@ import type {
   CreateBudgetRequest,
   CreateEventEndpointRequest,
   CreateFactoryRequest,
+  CreateForgeRequest,
   CreateKeyRequest,
   CreateSecretRequest,
   CreateSessionRequest,
@@ -44,6 +45,8 @@ import type {
   FilterTestResult,
   FindRunByExternalReferenceQuery,
   FollowupResponse,
+  Forge,
+  ForgeChecked,
   ForkGroup,
   ForkRunRequest,
   ForkRunResponse,
@@ -73,6 +76,8 @@ import type {
   ListEventTypesResponse,
   ListFactoriesQuery,
   ListFactoriesResponse,
+  ListForgeRepositoriesResponse,
+  ListForgesResponse,
   ListHarnessesResponse,
   ListKeysResponse,
   ListModelsResponse,
@@ -132,6 +137,7 @@ import type {
   UpdateBudgetRequest,
   UpdateEventEndpointRequest,
   UpdateFactoryRequest,
+  UpdateForgeRequest,
   UpdateRunRequest,
   UpdateSchedule,
   UpdateWebhookRequest,
@@ -1466,6 +1472,153 @@ export class FactoryFilesResource extends Resource {
         body,
         needs: ['files'],
         once: true,
+      },
+      options,
+    );
+  }
+}
+
+/** `client.forges` */
+export class ForgesResource extends Resource {
+
+  /**
+   * List connections.
+   *
+   * Lists the team's connections to forges, by name.
+   *
+   * Needs the scope `forges:manage`.
+   */
+  list(options?: RequestOptions): APIPromise<ListForgesResponse> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/forges',
+      },
+      options,
+    );
+  }
+
+  /**
+   * Connect to a forge.
+   *
+   * Connects to a host of repositories with the token of a bot account. The server asks the forge for the account
+   * at once. A token that the forge refuses and a URL that is not its API return 400. If the forge does not answer,
+   * the connection is `pending`, and the server tries again. Later, it checks each connection once an hour.
+   *
+   * Runs can then name repositories by `connection` and `path`. A repository that is named by its URL uses the
+   * connection that has it. The proxy lets the run read that repository, by git and by the API, and nothing else:
+   * neither the sandbox nor the agent has the token. Without `read_token`, it sends `token`, but only with requests
+   * that read.
+   *
+   * The address must be public, unless the operator opened its network with `--private-network`. A team can have 20
+   * connections. One beyond that, and a name that exists, return 409. The key of an agent cannot manage connections.
+   *
+   * Needs the scope `forges:manage`.
+   */
+  create(body: CreateForgeRequest, options?: RequestOptions): APIPromise<Forge> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/forges',
+        body,
+        needs: ['name', 'provider', 'token'],
+      },
+      options,
+    );
+  }
+
+  /**
+   * Get a connection.
+   *
+   * Returns a connection. Its tokens are never returned.
+   *
+   * Needs the scope `forges:manage`.
+   */
+  get(forgeUid: string, options?: RequestOptions): APIPromise<Forge> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/forges/{forgeUid}',
+        args: { forgeUid },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Change a connection.
+   *
+   * Changes the given fields. A field that is null gets its default. Tokens are tried first, as for a new
+   * connection. Runs get the new ones with their next execution. `name`, `provider` and `url` cannot change.
+   *
+   * Needs the scope `forges:manage`.
+   */
+  update(forgeUid: string, body: UpdateForgeRequest, options?: RequestOptions): APIPromise<Forge> {
+    return this.core.json(
+      {
+        method: 'PATCH',
+        path: '/forges/{forgeUid}',
+        args: { forgeUid },
+        body,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Delete a connection.
+   *
+   * Deletes a connection with its tokens. The forge is not asked to revoke them. Executions that have begun keep
+   * them until they end; a run that names the connection fails at its next execution.
+   *
+   * Needs the scope `forges:manage`.
+   */
+  delete(forgeUid: string, options?: RequestOptions): APIPromise<void> {
+    return this.core.none(
+      {
+        method: 'DELETE',
+        path: '/forges/{forgeUid}',
+        args: { forgeUid },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Check a connection.
+   *
+   * Asks the forge whether the tokens can do what a connection needs, names each permission that is missing, and
+   * stores the result as the status. It writes nothing: write permissions are tried with a repository that does not
+   * exist.
+   *
+   * Needs the scope `forges:manage`.
+   */
+  check(forgeUid: string, options?: RequestOptions): APIPromise<ForgeChecked> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/forges/{forgeUid}/check',
+        args: { forgeUid },
+        once: true,
+      },
+      options,
+    );
+  }
+
+  /**
+   * List repositories of a connection.
+   *
+   * Asks the forge for the repositories that runs can use through the connection, at most 500, by path. A forge that
+   * does not answer returns 503.
+   *
+   * Needs the scope `forges:manage`.
+   */
+  repositories(forgeUid: string, options?: RequestOptions): APIPromise<ListForgeRepositoriesResponse> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/forges/{forgeUid}/repositories',
+        args: { forgeUid },
       },
       options,
     );
@@ -2964,6 +3117,7 @@ export class Resources {
   readonly eventTypes: EventTypesResource;
   readonly factories: FactoriesResource;
   readonly factoryFiles: FactoryFilesResource;
+  readonly forges: ForgesResource;
   readonly harnesses: HarnessesResource;
   readonly keys: KeysResource;
   readonly limits: LimitsResource;
@@ -2997,6 +3151,7 @@ export class Resources {
     this.eventTypes = new EventTypesResource(core);
     this.factories = new FactoriesResource(core);
     this.factoryFiles = new FactoryFilesResource(core);
+    this.forges = new ForgesResource(core);
     this.harnesses = new HarnessesResource(core);
     this.keys = new KeysResource(core);
     this.limits = new LimitsResource(core);

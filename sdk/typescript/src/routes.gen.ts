@@ -23,6 +23,8 @@ import type {
   FilesValidation,
   FilterTestResult,
   FollowupResponse,
+  Forge,
+  ForgeChecked,
   ForkGroup,
   ForkRunResponse,
   HandoffAttachmentsResponse,
@@ -42,6 +44,8 @@ import type {
   ListEventEndpointsResponse,
   ListEventTypesResponse,
   ListFactoriesResponse,
+  ListForgeRepositoriesResponse,
+  ListForgesResponse,
   ListHarnessesResponse,
   ListKeysResponse,
   ListModelsResponse,
@@ -202,6 +206,13 @@ export interface Routes {
   'GET /signature-schemes': ListSignatureSchemesResponse;
   'GET /schedule-times': ScheduleTimes;
   'GET /stats': Stats;
+  'GET /forges': ListForgesResponse;
+  'POST /forges': Forge;
+  'GET /forges/{forgeUid}': Forge;
+  'PATCH /forges/{forgeUid}': Forge;
+  'DELETE /forges/{forgeUid}': undefined;
+  'POST /forges/{forgeUid}/check': ForgeChecked;
+  'GET /forges/{forgeUid}/repositories': ListForgeRepositoriesResponse;
   'GET /event-endpoints': ListEventEndpointsResponse;
   'POST /event-endpoints': EventEndpoint;
   'GET /event-endpoints/{endpointUid}': EventEndpoint;

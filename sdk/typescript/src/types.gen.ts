@@ -830,8 +830,8 @@ export interface NetworkPolicy {
 
 /** What one source allows. */
 export interface NetworkLayer {
-  /** The source. `mcp_servers` has the hosts of the run's own HTTP MCP servers. */
-  source: Open<'server' | 'environment' | 'runner' | 'factory' | 'agent' | 'mcp_servers'>;
+  /** The source. `mcp_servers` has the hosts of the run's own HTTP MCP servers, and `forge` the repositories that a connection lets it read. */
+  source: Open<'server' | 'environment' | 'runner' | 'factory' | 'agent' | 'mcp_servers' | 'forge'>;
   /** Its name, if it has one. */
   name?: string;
   network: Network;
@@ -1903,15 +1903,18 @@ export interface GitHubRepo {
   repo: string;
 }
 
-/** A repository that a run works on. `url` is required until connections to forges exist. */
+/**
+ * A repository that a run works on: its `url`, or the `connection` and `path` that have it. The server sets all
+ * three if a connection is used.
+ */
 export interface RunRepository {
   /** URL of the repository, `https://` or `ssh://` (also as `user@host:path`), without credentials. */
   url?: string | undefined;
   /** A branch, tag or commit. Defaults to the one of the environment, or else to the default branch. */
   ref?: string | undefined;
-  /** Not supported yet: returns 422. */
+  /** Name of the connection that reads the repository. With a `url`, the server finds it. */
   connection?: string | undefined;
-  /** Not supported yet: returns 422. */
+  /** Path of the repository on the forge, `owner/name`. */
   path?: string | undefined;
 }
 
@@ -2335,7 +2338,7 @@ export interface ScheduledAgentItem {
  * give any secret to the runs of an agent. `metrics:read` lets Prometheus read `/metrics`. `own_run` is the scope
  * of an execution's key: it can read its own run and add artifacts to it. It cannot be given to other keys.
  */
-export type KeyScope = Open<'runs:read' | 'runs:write' | 'factories:read' | 'factories:manage' | 'secrets:use' | 'secrets:manage' | 'keys:manage' | 'events:manage' | 'metrics:read' | 'worker' | 'own_run' | 'admin'>;
+export type KeyScope = Open<'runs:read' | 'runs:write' | 'factories:read' | 'factories:manage' | 'secrets:use' | 'secrets:manage' | 'keys:manage' | 'events:manage' | 'forges:manage' | 'metrics:read' | 'worker' | 'own_run' | 'admin'>;
 
 /** A secret to create. */
 export interface CreateSecretRequest {
@@ -3745,6 +3748,141 @@ export type EventType = Open<'run.created' | 'run.started' | 'run.blocked' | 'ru
 
 /** The type of a message. `endpoint.ping` is sent only on request. */
 export type MessageType = Open<'run.created' | 'run.started' | 'run.blocked' | 'run.stalled' | 'run.hollow' | 'run.succeeded' | 'run.failed' | 'run.errored' | 'run.cancelled' | 'run.budget_threshold' | 'budget.threshold' | 'budget.exceeded' | 'automation.paused' | 'automation.degraded' | 'automation.silent' | 'automation.recovered' | 'definition.applied' | 'definition.rejected' | 'webhook.failing' | 'schedule.missed' | 'worker.lost' | 'endpoint.disabled' | 'endpoint.ping'>;
+
+/** A connection to a host of repositories. */
+export interface Forge {
+  /** Unique id. */
+  uid: string;
+  /** Name, unique in the team. */
+  name: string;
+  provider: ForgeProvider;
+  /** URL of the forge, without a slash at its end. */
+  url: string;
+  /** How the server authenticates: with the token of a bot account. */
+  auth: 'token';
+  bot?: ForgeBot;
+  /** Whether the requests of runs are sent with a token of their own that can only read. */
+  read_token: boolean;
+  /** The factories whose runs may use the connection. Absent for all runs of the team. */
+  factories?: string[];
+  /** The repositories that runs may use, as `owner/name` or `owner/*`. Absent for all that the bot can read. */
+  repositories?: string[];
+  status: ForgeStatus;
+  /** Why it is not `connected`. */
+  problem?: string;
+  /** When the token expires, if the forge says so. */
+  expires_at?: Timestamp;
+  /** When the forge last answered a check. */
+  checked_at?: Timestamp;
+  /** When it was created. */
+  created_at: Timestamp;
+  /** When somebody last changed it. */
+  updated_at: Timestamp;
+}
+
+/** The software of the forge. Forgejo is `gitea`. `gitlab` is not supported yet: it returns 422. */
+export type ForgeProvider = Open<'github' | 'gitea' | 'gitlab'>;
+
+/**
+ * `pending`: the forge has not answered yet. `connected`: the last check found nothing missing. `degraded`: a
+ * permission is missing, the token expires within 14 days, or the forge does not answer. `revoked`: the forge
+ * refuses the token, and runs that need the connection fail.
+ */
+export type ForgeStatus = Open<'pending' | 'connected' | 'degraded' | 'revoked'>;
+
+/** The account that a connection acts as. */
+export interface ForgeBot {
+  /** Its name. */
+  login: string;
+  /** Its number on the forge. */
+  id: number;
+  /** Its address, if the forge shows it. */
+  email?: string;
+}
+
+/** A repository of a forge. */
+export interface ForgeRepository {
+  /** Its number on the forge. */
+  id: number;
+  /** Its path, `owner/name`. */
+  path: string;
+  /** The URL that git clones. */
+  url: string;
+  /** Its default branch. */
+  default_branch?: string;
+  /** Whether only some can read it. */
+  private: boolean;
+  /** Whether nobody can write to it. */
+  archived: boolean;
+  /** Whether the bot can push to it. */
+  writable: boolean;
+}
+
+/** One thing that a connection needs. */
+export interface ForgeCheck {
+  /** What it is, such as `write:repository`. */
+  name: string;
+  /** Whether the connection has it. */
+  passed: boolean;
+  /** What is missing. */
+  detail?: string;
+}
+
+/** The result of a check. */
+export interface ForgeChecked {
+  forge: Forge;
+  /** What was checked. */
+  checks: ForgeCheck[];
+}
+
+/** Connections. */
+export interface ListForgesResponse {
+  /** The connections. */
+  forges: Forge[];
+}
+
+/** Repositories of a connection. */
+export interface ListForgeRepositoriesResponse {
+  /** The repositories. */
+  repositories: ForgeRepository[];
+  /** Whether there are more than are listed. */
+  truncated: boolean;
+}
+
+/** A connection. */
+export interface CreateForgeRequest {
+  /** Name, unique in the team. It cannot change. */
+  name: string;
+  provider: Known<ForgeProvider>;
+  /** URL of the forge, with `https://`, also with a path. By default, `https://github.com` for `github`. */
+  url?: string | undefined;
+  /** Token of the bot account. Gitea: `write:repository`, `write:issue`, `read:user`. It is stored encrypted and never returned. */
+  token: string;
+  /** Token that can only read, for the requests of runs. By default, they are sent with `token`. */
+  read_token?: string | undefined;
+  /** Only runs of these factories. With an empty list, all runs of the team. */
+  factories?: string[] | undefined;
+  /** Only these repositories, as `owner/name` or `owner/*`. With an empty list, all that the bot can read. */
+  repositories?: string[] | undefined;
+}
+
+/** Fields to change. */
+export interface UpdateForgeRequest {
+  /** A new token. */
+  token?: string | undefined;
+  /** A new token that can only read. Null removes it. */
+  read_token?: string | null | undefined;
+  /** Only runs of these factories. Null: all. */
+  factories?: string[] | null | undefined;
+  /** Only these repositories. Null: all. */
+  repositories?: string[] | null | undefined;
+  /** Cannot change: another value returns 400. */
+  name?: string | undefined;
+  /** Cannot change: another value returns 400. */
+  provider?: string | undefined;
+  /** Cannot change: another value returns 400. */
+  url?: string | undefined;
+}
 
 /** A receiver of messages about events. */
 export interface EventEndpoint {

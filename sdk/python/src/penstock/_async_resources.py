@@ -1391,6 +1391,82 @@ class AsyncBudgets(AsyncResource):
         return await self._call(operations.delete_budget, arguments, budget_uid)
 
 
+class AsyncForges(AsyncResource):
+    """`client.forges`: list, create, get, update, delete, check, repositories."""
+
+    async def list(self, **arguments: Unpack[Options]) -> types.ListForgesResponse:
+        """List connections.
+
+        Lists the team's connections to forges, by name.
+        """
+        return await self._call(operations.list_forges, arguments)
+
+    async def create(self, **arguments: Unpack[params.CreateForgeParams]) -> types.Forge:
+        """Connect to a forge.
+
+        Connects to a host of repositories with the token of a bot account. The server asks the
+        forge for the account at once. A token that the forge refuses and a URL that is not its
+        API return 400. If the forge does not answer, the connection is `pending`, and the
+        server tries again. Later, it checks each connection once an hour.
+
+        Runs can then name repositories by `connection` and `path`. A repository that is named
+        by its URL uses the connection that has it. The proxy lets the run read that repository,
+        by git and by the API, and nothing else: neither the sandbox nor the agent has the
+        token. Without `read_token`, it sends `token`, but only with requests that read.
+
+        The address must be public, unless the operator opened its network with `--private-
+        network`. A team can have 20 connections. One beyond that, and a name that exists,
+        return 409. The key of an agent cannot manage connections.
+        """
+        return await self._call(operations.create_forge, arguments)
+
+    async def get(self, forge_uid: str, **arguments: Unpack[Options]) -> types.Forge:
+        """Get a connection.
+
+        Returns a connection. Its tokens are never returned.
+        """
+        return await self._call(operations.get_forge, arguments, forge_uid)
+
+    async def update(
+        self, forge_uid: str, **arguments: Unpack[params.UpdateForgeParams]
+    ) -> types.Forge:
+        """Change a connection.
+
+        Changes the given fields. A field that is null gets its default. Tokens are tried first,
+        as for a new connection. Runs get the new ones with their next execution. `name`,
+        `provider` and `url` cannot change.
+        """
+        return await self._call(operations.update_forge, arguments, forge_uid)
+
+    async def delete(self, forge_uid: str, **arguments: Unpack[Options]) -> None:
+        """Delete a connection.
+
+        Deletes a connection with its tokens. The forge is not asked to revoke them. Executions
+        that have begun keep them until they end; a run that names the connection fails at its
+        next execution.
+        """
+        return await self._call(operations.delete_forge, arguments, forge_uid)
+
+    async def check(self, forge_uid: str, **arguments: Unpack[Options]) -> types.ForgeChecked:
+        """Check a connection.
+
+        Asks the forge whether the tokens can do what a connection needs, names each permission
+        that is missing, and stores the result as the status. It writes nothing: write
+        permissions are tried with a repository that does not exist.
+        """
+        return await self._call(operations.check_forge, arguments, forge_uid)
+
+    async def repositories(
+        self, forge_uid: str, **arguments: Unpack[Options]
+    ) -> types.ListForgeRepositoriesResponse:
+        """List repositories of a connection.
+
+        Asks the forge for the repositories that runs can use through the connection, at most
+        500, by path. A forge that does not answer returns 503.
+        """
+        return await self._call(operations.list_forge_repositories, arguments, forge_uid)
+
+
 class AsyncEventEndpoints(AsyncResource):
     """`client.event_endpoints`: create, list, get, update, delete, ping, rotate_secret, attempts,
     replay.
@@ -1741,6 +1817,11 @@ class AsyncResources(AsyncResource):
     def budgets(self) -> AsyncBudgets:
         """Methods: create, list, get, update, delete."""
         return AsyncBudgets(self._connection)
+
+    @cached_property
+    def forges(self) -> AsyncForges:
+        """Methods: list, create, get, update, delete, check, repositories."""
+        return AsyncForges(self._connection)
 
     @cached_property
     def event_endpoints(self) -> AsyncEventEndpoints:

@@ -1259,6 +1259,68 @@ delete_budget: Operation[None] = Operation(
     path_names=("budget_uid",),
 )
 
+list_forges: Operation[types.ListForgesResponse] = Operation(
+    "listForges", "forges.list", "GET", "/forges", response_type=types.ListForgesResponse
+)
+
+create_forge: Operation[types.Forge] = Operation(
+    "createForge",
+    "forges.create",
+    "POST",
+    "/forges",
+    response_type=types.Forge,
+    body=params.CreateForgeRequest,
+    params=params.CreateForgeParams,
+    takes_key=True,
+)
+
+get_forge: Operation[types.Forge] = Operation(
+    "getForge",
+    "forges.get",
+    "GET",
+    "/forges/{uid}",
+    response_type=types.Forge,
+    path_names=("forge_uid",),
+)
+
+update_forge: Operation[types.Forge] = Operation(
+    "updateForge",
+    "forges.update",
+    "PATCH",
+    "/forges/{uid}",
+    response_type=types.Forge,
+    path_names=("forge_uid",),
+    body=params.UpdateForgeRequest,
+    params=params.UpdateForgeParams,
+)
+
+delete_forge: Operation[None] = Operation(
+    "deleteForge",
+    "forges.delete",
+    "DELETE",
+    "/forges/{uid}",
+    response_type=None,
+    path_names=("forge_uid",),
+)
+
+check_forge: Operation[types.ForgeChecked] = Operation(
+    "checkForge",
+    "forges.check",
+    "POST",
+    "/forges/{uid}/check",
+    response_type=types.ForgeChecked,
+    path_names=("forge_uid",),
+)
+
+list_forge_repositories: Operation[types.ListForgeRepositoriesResponse] = Operation(
+    "listForgeRepositories",
+    "forges.repositories",
+    "GET",
+    "/forges/{uid}/repositories",
+    response_type=types.ListForgeRepositoriesResponse,
+    path_names=("forge_uid",),
+)
+
 create_event_endpoint: Operation[types.EventEndpoint] = Operation(
     "createEventEndpoint",
     "event_endpoints.create",

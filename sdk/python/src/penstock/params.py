@@ -43,6 +43,8 @@ __all__ = [
     "CreateEventEndpointRequest",
     "CreateFactoryParams",
     "CreateFactoryRequest",
+    "CreateForgeParams",
+    "CreateForgeRequest",
     "CreateKeyParams",
     "CreateKeyRequest",
     "CreateRunArtifactParams",
@@ -67,6 +69,7 @@ __all__ = [
     "FollowUpConversationParams",
     "FollowUpRunParams",
     "FollowupAttachment",
+    "ForgeProvider",
     "ForkRunParams",
     "ForkRunRequest",
     "GetNetworkPolicyParams",
@@ -142,6 +145,8 @@ __all__ = [
     "UpdateEventEndpointRequest",
     "UpdateFactoryParams",
     "UpdateFactoryRequest",
+    "UpdateForgeParams",
+    "UpdateForgeRequest",
     "UpdateRunParams",
     "UpdateRunRequest",
     "UpdateRunRequestConfig",
@@ -841,7 +846,9 @@ class GitHubRepo(TypedDict, total=False):
 
 @with_config(STRICT)
 class RunRepository(TypedDict, total=False):
-    """A repository that a run works on. `url` is required until connections to forges exist."""
+    """A repository that a run works on: its `url`, or the `connection` and `path` that have it.
+    The server sets all three if a connection is used.
+    """
 
     url: str
     """URL of the repository, `https://` or `ssh://` (also as `user@host:path`), without
@@ -854,10 +861,10 @@ class RunRepository(TypedDict, total=False):
     """
 
     connection: str
-    """Not supported yet: returns 422."""
+    """Name of the connection that reads the repository. With a `url`, the server finds it."""
 
     path: str
-    """Not supported yet: returns 422."""
+    """Path of the repository on the forge, `owner/name`."""
 
 
 @with_config(STRICT)
@@ -1212,6 +1219,7 @@ KeyScope: TypeAlias = Literal[
     "secrets:manage",
     "keys:manage",
     "events:manage",
+    "forges:manage",
     "metrics:read",
     "worker",
     "own_run",
@@ -2041,6 +2049,67 @@ EventType: TypeAlias = Literal[
 ]
 """A type of messages to event endpoints."""
 
+ForgeProvider: TypeAlias = Literal["github", "gitea", "gitlab"]
+"""The software of the forge. Forgejo is `gitea`. `gitlab` is not supported yet: it returns 422."""
+
+
+@with_config(STRICT)
+class CreateForgeRequest(TypedDict, total=False):
+    """A connection."""
+
+    name: Required[str]
+    """Name, unique in the team. It cannot change."""
+
+    provider: Required[ForgeProvider]
+
+    url: str
+    """URL of the forge, with `https://`, also with a path. By default, `https://github.com` for
+    `github`.
+    """
+
+    token: Required[str]
+    """Token of the bot account. Gitea: `write:repository`, `write:issue`, `read:user`. It is
+    stored encrypted and never returned.
+    """
+
+    read_token: str
+    """Token that can only read, for the requests of runs. By default, they are sent with `token`."""
+
+    factories: Sequence[str]
+    """Only runs of these factories. With an empty list, all runs of the team."""
+
+    repositories: Sequence[str]
+    """Only these repositories, as `owner/name` or `owner/*`. With an empty list, all that the bot
+    can read.
+    """
+
+
+@with_config(STRICT)
+class UpdateForgeRequest(TypedDict, total=False):
+    """Fields to change."""
+
+    token: str
+    """A new token."""
+
+    read_token: str | None
+    """A new token that can only read. Null removes it."""
+
+    factories: Sequence[str] | None
+    """Only runs of these factories. Null: all."""
+
+    repositories: Sequence[str] | None
+    """Only these repositories. Null: all."""
+
+    name: str
+    """Cannot change: another value returns 400."""
+
+    provider: str
+    """Cannot change: another value returns 400."""
+
+    url: str
+    """Cannot change: another value returns 400."""
+
+
 EndpointFormat: TypeAlias = Literal["standard", "slack", "slack_app"]
 """How messages are written: signed as Standard Webhooks describe, as a line of text for an
 incoming webhook of Slack, Mattermost or a compatible receiver, or posted by a Slack app, so
@@ -2733,6 +2802,16 @@ class CreateBudgetParams(CreateBudgetRequest, PostOptions, total=False):
 @with_config(STRICT)
 class UpdateBudgetParams(UpdateBudgetRequest, Options, total=False):
     """Keywords of `budgets.update`."""
+
+
+@with_config(STRICT)
+class CreateForgeParams(CreateForgeRequest, PostOptions, total=False):
+    """Keywords of `forges.create`."""
+
+
+@with_config(STRICT)
+class UpdateForgeParams(UpdateForgeRequest, Options, total=False):
+    """Keywords of `forges.update`."""
 
 
 @with_config(STRICT)

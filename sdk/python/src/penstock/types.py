@@ -112,6 +112,13 @@ __all__ = [
     "FilterSample",
     "FilterTestResult",
     "FollowupResponse",
+    "Forge",
+    "ForgeBot",
+    "ForgeCheck",
+    "ForgeChecked",
+    "ForgeProvider",
+    "ForgeRepository",
+    "ForgeStatus",
     "ForkGroup",
     "ForkRunResponse",
     "ForkedFrom",
@@ -149,6 +156,8 @@ __all__ = [
     "ListEventEndpointsResponse",
     "ListEventTypesResponse",
     "ListFactoriesResponse",
+    "ListForgeRepositoriesResponse",
+    "ListForgesResponse",
     "ListHarnessesResponse",
     "ListKeysResponse",
     "ListModelsResponse",
@@ -1423,8 +1432,12 @@ class NetworkPolicy(Model):
 class NetworkLayer(Model):
     """What one source allows."""
 
-    source: Literal["server", "environment", "runner", "factory", "agent", "mcp_servers"] | str
-    """The source. `mcp_servers` has the hosts of the run's own HTTP MCP servers."""
+    source: (
+        Literal["server", "environment", "runner", "factory", "agent", "mcp_servers", "forge"] | str
+    )
+    """The source. `mcp_servers` has the hosts of the run's own HTTP MCP servers, and `forge` the
+    repositories that a connection lets it read.
+    """
 
     name: str | None = None
     """Its name, if it has one."""
@@ -3037,7 +3050,9 @@ class GitHubRepo(Model):
 
 
 class RunRepository(Model):
-    """A repository that a run works on. `url` is required until connections to forges exist."""
+    """A repository that a run works on: its `url`, or the `connection` and `path` that have it.
+    The server sets all three if a connection is used.
+    """
 
     url: str | None = None
     """URL of the repository, `https://` or `ssh://` (also as `user@host:path`), without
@@ -3050,10 +3065,10 @@ class RunRepository(Model):
     """
 
     connection: str | None = None
-    """Not supported yet: returns 422."""
+    """Name of the connection that reads the repository. With a `url`, the server finds it."""
 
     path: str | None = None
-    """Not supported yet: returns 422."""
+    """Path of the repository on the forge, `owner/name`."""
 
 
 class GitRepo(Model):
@@ -3465,6 +3480,7 @@ KeyScope: TypeAlias = (
         "secrets:manage",
         "keys:manage",
         "events:manage",
+        "forges:manage",
         "metrics:read",
         "worker",
         "own_run",
@@ -5159,6 +5175,151 @@ MessageType: TypeAlias = (
     | str
 )
 """The type of a message. `endpoint.ping` is sent only on request."""
+
+
+class Forge(Model):
+    """A connection to a host of repositories."""
+
+    uid: str
+    """Unique id."""
+
+    name: str
+    """Name, unique in the team."""
+
+    provider: ForgeProvider
+    """The software of the forge. Forgejo is `gitea`. `gitlab` is not supported yet: it returns
+    422.
+    """
+
+    url: str
+    """URL of the forge, without a slash at its end."""
+
+    auth: Literal["token"] | str
+    """How the server authenticates: with the token of a bot account."""
+
+    bot: ForgeBot | None = None
+    """The account that a connection acts as."""
+
+    read_token: bool
+    """Whether the requests of runs are sent with a token of their own that can only read."""
+
+    factories: list[str] | None = None
+    """The factories whose runs may use the connection. Absent for all runs of the team."""
+
+    repositories: list[str] | None = None
+    """The repositories that runs may use, as `owner/name` or `owner/*`. Absent for all that the
+    bot can read.
+    """
+
+    status: ForgeStatus
+    """`pending`: the forge has not answered yet. `connected`: the last check found nothing
+    missing. `degraded`: a permission is missing, the token expires within 14 days, or the forge
+    does not answer. `revoked`: the forge refuses the token, and runs that need the connection
+    fail.
+    """
+
+    problem: str | None = None
+    """Why it is not `connected`."""
+
+    expires_at: Timestamp | None = None
+    """When the token expires, if the forge says so."""
+
+    checked_at: Timestamp | None = None
+    """When the forge last answered a check."""
+
+    created_at: Timestamp
+    """When it was created."""
+
+    updated_at: Timestamp
+    """When somebody last changed it."""
+
+
+ForgeProvider: TypeAlias = Literal["github", "gitea", "gitlab"] | str
+"""The software of the forge. Forgejo is `gitea`. `gitlab` is not supported yet: it returns 422."""
+
+ForgeStatus: TypeAlias = Literal["pending", "connected", "degraded", "revoked"] | str
+"""`pending`: the forge has not answered yet. `connected`: the last check found nothing missing.
+`degraded`: a permission is missing, the token expires within 14 days, or the forge does not
+answer. `revoked`: the forge refuses the token, and runs that need the connection fail.
+"""
+
+
+class ForgeBot(Model):
+    """The account that a connection acts as."""
+
+    login: str
+    """Its name."""
+
+    id: int
+    """Its number on the forge."""
+
+    email: str | None = None
+    """Its address, if the forge shows it."""
+
+
+class ForgeRepository(Model):
+    """A repository of a forge."""
+
+    id: int
+    """Its number on the forge."""
+
+    path: str
+    """Its path, `owner/name`."""
+
+    url: str
+    """The URL that git clones."""
+
+    default_branch: str | None = None
+    """Its default branch."""
+
+    private: bool
+    """Whether only some can read it."""
+
+    archived: bool
+    """Whether nobody can write to it."""
+
+    writable: bool
+    """Whether the bot can push to it."""
+
+
+class ForgeCheck(Model):
+    """One thing that a connection needs."""
+
+    name: str
+    """What it is, such as `write:repository`."""
+
+    passed: bool
+    """Whether the connection has it."""
+
+    detail: str | None = None
+    """What is missing."""
+
+
+class ForgeChecked(Model):
+    """The result of a check."""
+
+    forge: Forge
+    """A connection to a host of repositories."""
+
+    checks: list[ForgeCheck]
+    """What was checked."""
+
+
+class ListForgesResponse(Model):
+    """Connections."""
+
+    forges: list[Forge]
+    """The connections."""
+
+
+class ListForgeRepositoriesResponse(Model):
+    """Repositories of a connection."""
+
+    repositories: list[ForgeRepository]
+    """The repositories."""
+
+    truncated: bool
+    """Whether there are more than are listed."""
 
 
 class EventEndpoint(Model):

@@ -1,0 +1,103 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// A run reads the repositories that its connection lets it read. What it tries beyond that reaches no
+// repository, although the connection's own token may write.
+func TestARunReadsThroughAConnection(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, name := range []string{"acme/shop.git", "acme/secret.git"} {
+		testkit.Bare(t, root, name)
+	}
+	host := testkit.NewForge(t, root)
+	s := testkit.Serve(t, testkit.ServeOptions{
+		Args: []string{"--upstream-proxy", proxyTo(t, host.Listener.Addr().String()), "--ca-file", host.CAFile},
+		Env:  []string{"GIT_SSL_CAINFO=" + host.CAFile},
+	})
+	env := client(s)
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("writer\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	connect := []string{"--provider", "gitea", "--url", "https://example.com/", "--token-file", token}
+	created := call(t, env, append([]string{"forge", "connect", "acme", "--repository", "acme/shop"}, connect...)...)
+	created.want(t, 0, "penstock-bot", "connected", "acme/shop")
+	var list struct {
+		Forges []penstock.Forge `json:"forges"`
+	}
+	fromJSON(t, call(t, env, "forge", "list", "-o", "json").out, &list)
+	if len(list.Forges) != 1 {
+		t.Fatalf("got %+v", list.Forges)
+	}
+	uid := list.Forges[0].UID
+	call(t, env, "forge", "list").want(t, 0, "acme", "https://example.com", "connected")
+	call(t, env, "forge", "check", uid).want(t, 0, "write:repository", "ok")
+	call(t, env, "forge", "repositories", uid).want(t, 0)
+
+	host.Calls()
+	id := startRun(t, env, "demo: run cd shop && git fetch -q origin && git log --format=%s -1 && "+
+		"curl -sS https://example.com/api/v1/repos/acme/shop && echo && "+
+		"for url in acme/secret.git/info/refs?service=git-upload-pack acme/shop.git/info/lfs/locks api/v1/repos/acme/secret "+
+		"api/v1/user api/v1/repos/acme/shop/../secret acme/shop.git/../secret.git/info/refs ACME/SECRET.git/info/refs; do "+
+		"curl -sS -o /dev/null -w \"$url %{http_code}\\n\" --path-as-is \"https://example.com/$url\"; done; "+
+		"for method in POST PUT PATCH DELETE; do curl -sS -o /dev/null -w \"$method %{http_code}\\n\" -X $method "+
+		"https://example.com/api/v1/repos/acme/shop/contents/x; done; "+
+		"curl -sS -o /dev/null -w 'upload %{http_code}\\n' -X POST https://example.com/acme/shop.git/info/lfs/objects/batch; "+
+		"git checkout -qb penstock/fix && echo two >> README.md && git commit -qam Fix && git push origin HEAD; "+
+		"echo push $?; env; cat .git/config",
+		"--connection", "acme", "--repo", "acme/shop#main", "--wait")
+	logs := call(t, env, "run", "logs", id)
+	for _, want := range []string{
+		"first", `"full_name":"acme/shop"`, "acme/secret.git/info/refs?service=git-upload-pack 403", "info/lfs/locks 403",
+		"api/v1/repos/acme/secret 403", "api/v1/user 403", "shop/../secret 403", "POST 403", "PUT 403", "PATCH 403",
+		"DELETE 403", "upload 403", "push 128", "remote: ", "A connection lets a run only read",
+	} {
+		if !strings.Contains(logs.out, want) {
+			t.Errorf("the run does not say %q:\n%s", want, logs.out)
+		}
+	}
+	if strings.Contains(logs.out, "writer") {
+		t.Errorf("the run has the token:\n%s", logs.out)
+	}
+	for _, c := range host.Calls() {
+		if strings.Contains(strings.ToLower(c), "secret") || strings.HasPrefix(c, "POST ") && !strings.HasSuffix(c, "/git-upload-pack") {
+			t.Errorf("the forge got %s", c)
+		}
+	}
+	shop := &testkit.Repository{Dir: filepath.Join(root, "acme/shop.git")}
+	if heads := call(t, env, "run", "get", id, "-o", "json"); !strings.Contains(heads.out, `"connection"`) {
+		t.Errorf("the run does not show its connection: %s", heads.out)
+	}
+	if _, err := os.Stat(filepath.Join(shop.Dir, "refs/heads/penstock")); err == nil {
+		t.Error("the push has arrived")
+	}
+
+	call(t, env, "run", "create", "x", "--connection", "acme", "--repo", "acme/secret").want(t, 65, "not for the repository")
+	call(t, env, "run", "create", "x", "--connection", "acne", "--repo", "acme/shop").want(t, 65, "did you mean")
+	call(t, env, "run", "create", "x", "--connection", "acme").want(t, 64, "--repo")
+
+	host.Grant("writer")
+	call(t, env, "forge", "check", uid).want(t, 1, "revoked")
+	call(t, env, "run", "create", "x", "--connection", "acme", "--repo", "acme/shop", "--wait").want(
+		t, 1, "acme is not connected", "401",
+	)
+	host.Grant("fresh", "write:repository", "write:issue", "read:user")
+	if err := os.WriteFile(token, []byte("fresh"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call(t, env, "forge", "set", uid, "--token-file", token).want(t, 0, "connected")
+	again := call(t, env, "run", "follow-up", id, "demo: run cd shop && git fetch origin && echo fetched", "--wait")
+	again.want(t, 0)
+	call(t, env, "run", "logs", id).want(t, 0, "fetched")
+	call(t, env, "forge", "delete", uid).want(t, 0)
+	call(t, env, "run", "follow-up", id, "demo: run echo again", "--wait").want(t, 1, "connection acme, which was deleted")
+}

@@ -1,0 +1,571 @@
+// Package forge owns connections to forges, the hosts of repositories: their tokens, what they are checked
+// for, and which runs may use them for what.
+package forge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/request"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/supply/secret"
+	"github.com/penstock-dev/penstock/internal/wall/egress"
+)
+
+// Options are the dependencies of the rules.
+type Options struct {
+	Store     *store.Store
+	Keyset    *secret.Keyset
+	Responses *access.Responses
+	Log       *slog.Logger
+	// Outbound connects to forges; nil: public ones, directly.
+	Outbound *egress.Outbound
+}
+
+// Connections manages the connections of a team to forges.
+type Connections struct {
+	store     *store.Store
+	keyset    *secret.Keyset
+	responses *access.Responses
+	log       *slog.Logger
+	http      *http.Client
+}
+
+// Rules are the rules of this package.
+type Rules struct{ Connections *Connections }
+
+// New makes the rules of connections.
+func New(o Options) Rules {
+	if o.Outbound == nil {
+		o.Outbound, _ = egress.NewOutbound(egress.OutboundOptions{}) // without an upstream, it has no error
+	}
+	transport := o.Outbound.Transport()
+	transport.MaxResponseHeaderBytes = 64 << 10
+	return Rules{&Connections{
+		store: o.Store, keyset: o.Keyset, responses: o.Responses, log: o.Log,
+		http: &http.Client{
+			Transport:     transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}}
+}
+
+// Limits of connections.
+const (
+	maxForges       = 20 // of a team
+	maxName         = 63
+	maxURL          = 2048
+	maxToken        = 4096
+	maxFactories    = 100
+	maxRepositories = 500
+)
+
+// tokens is what is stored encrypted.
+type tokens struct {
+	Token     string `json:"token"`
+	ReadToken string `json:"read_token,omitempty"`
+}
+
+// forRuns is the token that the proxy adds to the requests of runs, which can only read.
+func (t tokens) forRuns() string {
+	if t.ReadToken != "" {
+		return t.ReadToken
+	}
+	return t.Token
+}
+
+func (c *Connections) seal(uid string, t tokens) ([]byte, error) {
+	text, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	return c.keyset.Seal(text, access.ForgeContext(uid))
+}
+
+func (c *Connections) open(row store.ForgeRow) (t tokens, err error) {
+	text, err := c.keyset.Open(row.Sealed, access.ForgeContext(row.UID))
+	if err != nil {
+		return t, fmt.Errorf("decrypt the tokens of connection %s: %w", row.UID, err)
+	}
+	return t, json.Unmarshal(text, &t)
+}
+
+func (c *Connections) api(f penstock.Forge, token string) api { return api{c.http, f, token} }
+
+// mayManage returns an error unless p may manage connections. An agent may not.
+func mayManage(p penstock.Principal) error {
+	if err := access.Require(p, penstock.ScopeForgesManage); err != nil {
+		return err
+	}
+	return access.RefuseAgent(p, "manage connections")
+}
+
+// ConnectRequest creates a connection.
+type ConnectRequest struct {
+	Name         string                 `json:"name"`
+	Provider     penstock.ForgeProvider `json:"provider"`
+	URL          string                 `json:"url"`
+	Token        string                 `json:"token"`
+	ReadToken    string                 `json:"read_token,omitempty"`
+	Factories    []string               `json:"factories,omitempty"`
+	Repositories []string               `json:"repositories,omitempty"`
+}
+
+// ChangeRequest changes a connection. An absent field stays unchanged, and null sets its default.
+type ChangeRequest struct {
+	Token        *string   `json:"token,omitempty"`
+	ReadToken    *string   `json:"read_token,omitempty"`
+	Factories    *[]string `json:"factories,omitempty"`
+	Repositories *[]string `json:"repositories,omitempty"`
+
+	// These cannot change, and are only read to say so.
+	Name     *string                 `json:"name,omitempty"`
+	Provider *penstock.ForgeProvider `json:"provider,omitempty"`
+	URL      *string                 `json:"url,omitempty"`
+
+	Cleared []string `json:"-"` // the fields that were given as null
+}
+
+// List lists the connections of the team by name.
+func (c *Connections) List(ctx context.Context, p penstock.Principal) ([]penstock.Forge, error) {
+	if err := mayManage(p); err != nil {
+		return nil, err
+	}
+	rows, err := c.store.Forges.List(ctx, p.Team)
+	list := make([]penstock.Forge, len(rows))
+	for i, row := range rows {
+		list[i] = row.Forge
+	}
+	return list, err
+}
+
+// Read returns one connection.
+func (c *Connections) Read(ctx context.Context, p penstock.Principal, uid string) (penstock.Forge, error) {
+	row, err := c.find(ctx, p, uid)
+	return row.Forge, err
+}
+
+func (c *Connections) find(ctx context.Context, p penstock.Principal, uid string) (store.ForgeRow, error) {
+	if err := mayManage(p); err != nil {
+		return store.ForgeRow{}, err
+	}
+	return c.store.Forges.Find(ctx, p.Team, uid)
+}
+
+// Create connects to a forge. The forge is asked for the account of the token at once: a token that it
+// refuses, or a URL that is not its API, is an invalid request. A forge that does not answer is pending.
+func (c *Connections) Create(
+	ctx context.Context, p penstock.Principal, req ConnectRequest,
+) (out penstock.Forge, err error) {
+	if err := mayManage(p); err != nil {
+		return out, err
+	}
+	now := penstock.Now()
+	row := store.ForgeRow{Team: p.Team, Forge: penstock.Forge{
+		UID: penstock.NewUID(), Name: req.Name, Provider: req.Provider, Auth: penstock.ForgeToken,
+		Factories: req.Factories, Repositories: req.Repositories, Status: penstock.ForgePending, CreatedAt: now,
+	}}
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	if req.Provider == penstock.HostGitLab {
+		return out, &penstock.Error{Code: penstock.CodeNotSupported, Fields: []penstock.FieldError{{
+			Pointer: "/provider", Detail: "gitlab is not supported yet: use github or gitea",
+		}}}
+	}
+	if !slices.Contains(penstock.ForgeProviders(), req.Provider) {
+		bad("/provider", "must be one of %s", request.Enumerated(penstock.ForgeProviders()))
+	}
+	if !forgeName().MatchString(req.Name) {
+		bad("/name", "must be 1 to %d lower-case letters, digits and hyphens, and begin with a letter or a digit", maxName)
+	}
+	var wrong string
+	if row.URL, wrong = canonicalURL(req.Provider, req.URL); wrong != "" {
+		bad("/url", "%s", wrong)
+	}
+	t := tokens{req.Token, req.ReadToken}
+	if t.Token == "" {
+		bad("/token", "is required")
+	}
+	checkTokens(bad, t)
+	checkLimits(bad, row.Forge)
+	if errs != nil {
+		return out, penstock.InvalidFields(errs...)
+	}
+	return c.add(ctx, p, row, t, now)
+}
+
+// add probes and stores a new connection.
+func (c *Connections) add(
+	ctx context.Context, p penstock.Principal, row store.ForgeRow, t tokens, now penstock.Time,
+) (out penstock.Forge, err error) {
+	result, err := c.probe(ctx, row.Forge, t, now)
+	if err != nil {
+		return out, err
+	}
+	if err := rejects(result); err != nil {
+		return out, err
+	}
+	apply(&row, result, now)
+	row.ReadToken, row.UpdatedAt = t.ReadToken != "", now
+	if row.Sealed, err = c.seal(row.UID, t); err != nil {
+		return out, err
+	}
+	return access.Edit(ctx, c.responses, p, func(tx *store.Tx) (penstock.Forge, error) {
+		n, err := tx.Forges().Count(ctx, p.Team)
+		if err != nil {
+			return out, err
+		}
+		if n >= maxForges {
+			return out, penstock.Errorf(penstock.CodeConflict, "the team has %d connections, the maximum", n)
+		}
+		if err := checkFactories(ctx, tx, row); err != nil {
+			return out, err
+		}
+		return row.Forge, tx.Forges().Add(ctx, row)
+	})
+}
+
+var forgeName = penstock.LazyRegexp(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// rejects returns an error for tokens that a forge refuses, and for a URL that is not its API.
+func rejects(result found) error {
+	switch {
+	case result.failed == nil || result.failed.kind == noAnswer:
+		return nil
+	case result.failed.kind == refused:
+		return penstock.Invalid("/token", "the forge refuses it (401)")
+	}
+	return penstock.Invalid("/url", "%s", result.failed.text)
+}
+
+// canonicalURL returns the URL of a forge in the form in which it is stored, or what is wrong with it.
+func canonicalURL(provider penstock.ForgeProvider, text string) (canonical, wrong string) {
+	if text == "" && provider == penstock.HostGitHub {
+		return "https://github.com", ""
+	}
+	u, err := url.Parse(strings.TrimSpace(text))
+	switch {
+	case text == "":
+		return "", "is required"
+	case len(text) > maxURL:
+		return "", fmt.Sprintf("is %d bytes long; at most %d are allowed", len(text), maxURL)
+	case err != nil || u.Hostname() == "" || u.Opaque != "":
+		return "", "must be the URL of the forge, such as https://git.example.com"
+	case u.User != nil:
+		return "", "must not hold a user name or password"
+	case u.Scheme != "https":
+		return "", "must begin with https://: tokens are only sent with TLS"
+	case u.RawQuery != "" || u.Fragment != "":
+		return "", "must not have a query or a fragment"
+	}
+	host, err := egress.Canonical(u.Hostname())
+	if err != nil {
+		return "", "has a host that cannot be used: " + err.Error()
+	}
+	path := strings.TrimRight(u.EscapedPath(), "/")
+	for _, suffix := range []string{"/api/v1", "/api/v3"} {
+		path = strings.TrimSuffix(path, suffix)
+	}
+	if !forgePath().MatchString(path) {
+		return "", "has a path that cannot be used: it may have letters, digits, dots, hyphens and underscores"
+	}
+	if host == "api.github.com" || host == "www.github.com" {
+		host = "github.com"
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port := u.Port(); port != "" && port != "443" {
+		host += ":" + port
+	}
+	return "https://" + host + path, ""
+}
+
+var forgePath = penstock.LazyRegexp(`^(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$`)
+
+func checkTokens(bad func(string, string, ...any), t tokens) {
+	for pointer, value := range map[string]string{"/token": t.Token, "/read_token": t.ReadToken} {
+		if len(value) > maxToken || strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+			bad(pointer, "must be at most %d visible ASCII characters, without spaces", maxToken)
+		}
+	}
+}
+
+func checkLimits(bad func(string, string, ...any), f penstock.Forge) {
+	if len(f.Factories) > maxFactories {
+		bad("/factories", "has %d factories; at most %d are allowed", len(f.Factories), maxFactories)
+	}
+	if len(f.Repositories) > maxRepositories {
+		bad("/repositories", "has %d repositories; at most %d are allowed", len(f.Repositories), maxRepositories)
+		return
+	}
+	for i, pattern := range f.Repositories {
+		name := pattern
+		if owner, all := strings.CutSuffix(pattern, "/*"); all {
+			name = owner + "/x"
+		}
+		if penstock.CheckForgePath(name) != "" {
+			bad(fmt.Sprintf("/repositories/%d", i), "must be owner/name, or owner/* for all of an owner")
+		}
+	}
+}
+
+// checkFactories returns an error if a connection names a factory that the team does not have.
+func checkFactories(ctx context.Context, tx *store.Tx, row store.ForgeRow) error {
+	for i, uid := range row.Factories {
+		found, err := tx.Factories().Has(ctx, row.Team, uid)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return penstock.Invalid(fmt.Sprintf("/factories/%d", i), "there is no factory with the uid %.80q", uid)
+		}
+	}
+	return nil
+}
+
+// Update changes a connection. New tokens are tried first, as in [Connections.Create].
+func (c *Connections) Update(
+	ctx context.Context, p penstock.Principal, uid string, req ChangeRequest,
+) (penstock.Forge, error) {
+	before, err := c.find(ctx, p, uid)
+	if err != nil {
+		return penstock.Forge{}, err
+	}
+	now := penstock.Now()
+	t, err := c.open(before)
+	if err != nil && req.Token == nil {
+		return penstock.Forge{}, err
+	}
+	after, err := changed(before, &t, req)
+	if err != nil {
+		return penstock.Forge{}, err
+	}
+	tried := req.Token != nil || req.ReadToken != nil || slices.Contains(req.Cleared, "read_token")
+	var result found
+	if tried {
+		if result, err = c.probe(ctx, after.Forge, t, now); err == nil {
+			err = rejects(result)
+		}
+		if err != nil {
+			return penstock.Forge{}, err
+		}
+	}
+	err = c.responses.Alter(ctx, p.Team, func(tx *store.Tx) error {
+		row, err := tx.Forges().Lock(ctx, p.Team, uid)
+		if err != nil {
+			return err
+		}
+		if tried {
+			apply(&row, result, now)
+			row.ReadToken = t.ReadToken != ""
+			if row.Sealed, err = c.seal(uid, t); err != nil {
+				return err
+			}
+		}
+		row.Factories, row.Repositories, row.UpdatedAt = after.Factories, after.Repositories, now
+		if err := checkFactories(ctx, tx, row); err != nil {
+			return err
+		}
+		return tx.Forges().Set(ctx, row)
+	})
+	if err != nil {
+		return penstock.Forge{}, err
+	}
+	return c.Read(ctx, p, uid)
+}
+
+// changed returns a connection and its tokens as a request changes them.
+func changed(row store.ForgeRow, t *tokens, req ChangeRequest) (store.ForgeRow, error) {
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	if slices.Contains(req.Cleared, "token") || req.Token != nil && *req.Token == "" {
+		bad("/token", "must not be empty")
+	}
+	for name, given := range map[string]bool{
+		"name":     req.Name != nil && *req.Name != row.Name,
+		"provider": req.Provider != nil && *req.Provider != row.Provider,
+		"url":      req.URL != nil && *req.URL != row.URL,
+	} {
+		if given {
+			bad("/"+name, "cannot change: create another connection")
+		}
+	}
+	request.Clear(req.Cleared, map[string]func(){
+		"read_token":   func() { t.ReadToken = "" },
+		"factories":    func() { row.Factories = nil },
+		"repositories": func() { row.Repositories = nil },
+	})
+	request.Set(&t.Token, req.Token)
+	request.Set(&t.ReadToken, req.ReadToken)
+	request.Set(&row.Factories, req.Factories)
+	request.Set(&row.Repositories, req.Repositories)
+	checkTokens(bad, *t)
+	checkLimits(bad, row.Forge)
+	if errs != nil {
+		return row, penstock.InvalidFields(errs...)
+	}
+	return row, nil
+}
+
+// Delete removes a connection with its tokens. Executions that run keep them until they end.
+func (c *Connections) Delete(ctx context.Context, p penstock.Principal, uid string) error {
+	if err := mayManage(p); err != nil {
+		return err
+	}
+	return c.responses.Alter(ctx, p.Team, func(tx *store.Tx) error { return tx.Forges().Delete(ctx, p.Team, uid) })
+}
+
+// Checked is the result of a check.
+type Checked struct {
+	Forge  penstock.Forge        `json:"forge"`
+	Checks []penstock.ForgeCheck `json:"checks"`
+}
+
+// Check asks the forge whether the connection can do what it needs, and stores the result.
+func (c *Connections) Check(ctx context.Context, p penstock.Principal, uid string) (Checked, error) {
+	row, err := c.find(ctx, p, uid)
+	if err != nil {
+		return Checked{}, err
+	}
+	result, now, err := c.tried(ctx, row)
+	if err != nil {
+		return Checked{}, err
+	}
+	if result.failed != nil {
+		result.checks = []penstock.ForgeCheck{{Name: "api", Detail: result.failed.text}}
+	}
+	return access.Act(ctx, c.responses, p, func(tx *store.Tx) (Checked, error) {
+		current, err := settle(ctx, tx, row, result, now)
+		return Checked{current.Forge, result.checks}, err
+	})
+}
+
+// tried probes a connection with its own tokens.
+func (c *Connections) tried(ctx context.Context, row store.ForgeRow) (found, penstock.Time, error) {
+	now := penstock.Now()
+	t, err := c.open(row)
+	if err != nil {
+		return found{}, now, err
+	}
+	result, err := c.probe(ctx, row.Forge, t, now)
+	return result, now, err
+}
+
+// settle stores the result of a check, unless the tokens have changed meanwhile.
+func settle(
+	ctx context.Context, tx *store.Tx, checked store.ForgeRow, result found, now penstock.Time,
+) (store.ForgeRow, error) {
+	row, err := tx.Forges().Lock(ctx, checked.Team, checked.UID)
+	if err != nil || !bytes.Equal(row.Sealed, checked.Sealed) {
+		return row, err
+	}
+	apply(&row, result, now)
+	return row, tx.Forges().Set(ctx, row)
+}
+
+// How often connections are checked.
+const (
+	checkEvery = time.Hour
+	retryEvery = 5 * time.Minute // while something is wrong
+	claimTime  = 2 * time.Minute // for the server that checks
+	checkBatch = 20
+)
+
+// apply sets the result of a check.
+func apply(row *store.ForgeRow, result found, now penstock.Time) {
+	row.Status, row.Problem = result.status, result.problem
+	row.DueAt = now.Add(retryEvery)
+	if result.status == penstock.ForgeConnected {
+		row.DueAt = now.Add(checkEvery)
+	}
+	if result.bot != nil {
+		row.Bot, row.ExpiresAt = result.bot, result.expires
+	}
+	if result.failed == nil || result.failed.kind == refused {
+		row.CheckedAt = now
+	}
+}
+
+// CheckDue checks the connections whose time has come.
+func (c *Connections) CheckDue(ctx context.Context) error {
+	now := penstock.Now()
+	due, err := c.store.Forges.Due(ctx, now, now.Add(claimTime), checkBatch)
+	if err != nil {
+		return err
+	}
+	for _, row := range due {
+		before := row.Status
+		result, now, err := c.tried(ctx, row)
+		if err == nil {
+			err = c.store.Write(ctx, func(tx *store.Tx) error {
+				_, err := settle(ctx, tx, row, result, now)
+				return err
+			})
+		}
+		switch {
+		case penstock.CodeOf(err) == penstock.CodeNotFound: // deleted meanwhile
+		case err != nil:
+			c.log.Error("cannot check a connection", "forge_uid", row.UID, "error", err)
+		case result.status != before:
+			c.log.Warn("a connection has changed", "forge_uid", row.UID, "name", row.Name, "status", result.status,
+				"problem", result.problem)
+		}
+	}
+	return ctx.Err()
+}
+
+// RepositoryList is what a connection can read, within its own limits.
+type RepositoryList struct {
+	Repositories []penstock.ForgeRepository `json:"repositories"`
+	Truncated    bool                       `json:"truncated"` // there are more than are listed
+}
+
+// Repositories lists the repositories that runs may use through the connection.
+func (c *Connections) Repositories(ctx context.Context, p penstock.Principal, uid string) (RepositoryList, error) {
+	row, err := c.find(ctx, p, uid)
+	if err != nil {
+		return RepositoryList{}, err
+	}
+	t, err := c.open(row)
+	if err != nil {
+		return RepositoryList{}, err
+	}
+	all, more, err := c.api(row.Forge, t.Token).repositories(ctx)
+	if err != nil {
+		return RepositoryList{}, unavailable(row.Forge, err)
+	}
+	row.Factories = nil // each of them may use these
+	list := slices.DeleteFunc(all, func(r penstock.ForgeRepository) bool { return row.MayUse("", r.Path) != "" })
+	slices.SortFunc(list, func(a, b penstock.ForgeRepository) int {
+		return strings.Compare(strings.ToLower(a.Path), strings.ToLower(b.Path))
+	})
+	if list == nil {
+		list = []penstock.ForgeRepository{}
+	}
+	return RepositoryList{list, more}, nil
+}
+
+// unavailable is the error for a forge that does not give what a request needs.
+func unavailable(f penstock.Forge, err error) error {
+	if failed, ok := err.(*failure); ok { //nolint:errorlint // calls return it as it is
+		return &penstock.Error{
+			Code: penstock.CodeUnavailable, Detail: fmt.Sprintf("%s: %s", f.URL, failed.text), RetryAfter: time.Minute,
+		}
+	}
+	return err
+}

@@ -1,0 +1,459 @@
+package forge_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/forge"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/internal/testkit/testworld"
+)
+
+type world struct {
+	*testworld.World
+
+	forge *testkit.Forge
+}
+
+func worlds(t *testing.T, test func(*testing.T, *world)) {
+	t.Helper()
+	testworld.Each(t, nil, func(w *testworld.World) {
+		f := testkit.NewForge(w.T, w.T.TempDir())
+		w.Deps.Forges = testworld.To(w.T, f)
+		w.Restart()
+		test(w.T, &world{w, f})
+	})
+}
+
+func (w *world) admin() penstock.Principal { return w.As("admin", penstock.ScopeForgesManage) }
+
+func (w *world) connect(change func(*forge.ConnectRequest)) (penstock.Forge, error) {
+	req := forge.ConnectRequest{Name: "acme", Provider: penstock.HostGitea, URL: w.forge.URL, Token: "writer"}
+	if change != nil {
+		change(&req)
+	}
+	return w.Connections.Create(w.T.Context(), w.admin(), req)
+}
+
+func (w *world) connected(change func(*forge.ConnectRequest)) penstock.Forge {
+	w.T.Helper()
+	f, err := w.connect(change)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return f
+}
+
+func TestAConnectionIsTriedAtOnce(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		f := w.connected(func(r *forge.ConnectRequest) { r.ReadToken = "reader" })
+		if f.Status != penstock.ForgeConnected || f.Bot == nil || f.Bot.Login != "penstock-bot" || !f.ReadToken {
+			t.Errorf("got %+v", f)
+		}
+		text, err := json.Marshal(f)
+		if err != nil || strings.Contains(string(text), "writer") || strings.Contains(string(text), `"reader"`) {
+			t.Errorf("the response shows a token: %s %v", text, err)
+		}
+		for name, tt := range map[string]struct {
+			change func(*forge.ConnectRequest)
+			want   string
+		}{
+			"refused token": {func(r *forge.ConnectRequest) { r.Token = "unknown" }, "/token"},
+			"not the API":   {func(r *forge.ConnectRequest) { r.URL += "/elsewhere" }, "/url"},
+			"plain HTTP":    {func(r *forge.ConnectRequest) { r.URL = strings.Replace(r.URL, "https", "http", 1) }, "https://"},
+			"with a token":  {func(r *forge.ConnectRequest) { r.URL = strings.Replace(r.URL, "//", "//bot:writer@", 1) }, "/url"},
+			"no token":      {func(r *forge.ConnectRequest) { r.Token = "" }, "/token"},
+			"two lines":     {func(r *forge.ConnectRequest) { r.Token = "writer\nx" }, "/token"},
+			"a page":        {func(r *forge.ConnectRequest) { r.URL += "/acme?tab=x" }, "/url"},
+			"bad name":      {func(r *forge.ConnectRequest) { r.Name = "Acme Inc" }, "/name"},
+			"bad pattern":   {func(r *forge.ConnectRequest) { r.Repositories = []string{"*/shop"} }, "/repositories/0"},
+			"no factory":    {func(r *forge.ConnectRequest) { r.Factories = []string{"gone"} }, "/factories/0"},
+			"taken name":    {func(*forge.ConnectRequest) {}, "already"},
+			"gitlab":        {func(r *forge.ConnectRequest) { r.Provider = penstock.HostGitLab }, "gitlab"},
+		} {
+			_, err := w.connect(func(r *forge.ConnectRequest) {
+				if name != "taken name" && name != "bad name" {
+					r.Name = "other"
+				}
+				tt.change(r)
+			})
+			text, _ := json.Marshal(err)
+			if err == nil || !strings.Contains(fmt.Sprint(err)+string(text), tt.want) || strings.Contains(fmt.Sprint(err), "writer") {
+				t.Errorf("%s: got %v %s, want %s", name, err, text, tt.want)
+			}
+		}
+		if list, err := w.Connections.List(t.Context(), w.admin()); err != nil || len(list) != 1 {
+			t.Errorf("got %d connections, %v; a rejected request leaves nothing", len(list), err)
+		}
+	})
+}
+
+// As in OpenHands/OpenHands#14927, forges are served below a path, and people give the URL of the API.
+func TestTheURLOfAForgeHasManyForms(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		for i, suffix := range []string{"/", "/api/v1", "/api/v1/", "/git", "/git/api/v1/"} {
+			w.forge.Answer(func(_ http.ResponseWriter, r *http.Request) bool {
+				r.URL.Path = strings.TrimPrefix(r.URL.Path, "/git")
+				return false
+			})
+			f := w.connected(func(r *forge.ConnectRequest) {
+				r.Name, r.URL = fmt.Sprintf("forge-%d", i), strings.ToUpper(r.URL[:5])+r.URL[5:]+suffix
+			})
+			want := w.forge.URL
+			if strings.HasPrefix(suffix, "/git") {
+				want += "/git"
+			}
+			if f.URL != want || f.Status != penstock.ForgeConnected {
+				t.Errorf("%s: got %s %s (%s), want %s", suffix, f.URL, f.Status, f.Problem, want)
+			}
+			if got := f.CloneURL("acme/shop"); got != want+"/acme/shop.git" {
+				t.Errorf("%s: got %s", suffix, got)
+			}
+		}
+	})
+}
+
+func TestACheckNamesWhatIsMissing(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		f := w.connected(func(r *forge.ConnectRequest) { r.ReadToken = "reader" })
+		check := func(status penstock.ForgeStatus, missing ...string) {
+			t.Helper()
+			got, err := w.Connections.Check(t.Context(), w.admin(), f.UID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, c := range got.Checks {
+				if !c.Passed {
+					names = append(names, c.Name)
+				}
+			}
+			if diff := cmp.Diff(missing, names); diff != "" || got.Forge.Status != status {
+				t.Errorf("got %s %+v (-want +got)\n%s", got.Forge.Status, got.Checks, diff)
+			}
+		}
+		check(penstock.ForgeConnected)
+		w.forge.Grant("writer", "write:repository", "read:user") // as in Mic92/gitea-mq#67
+		check(penstock.ForgeDegraded, "write:issue")
+		w.forge.Grant("writer", "write:repository", "write:issue")
+		check(penstock.ForgeDegraded, "read:user")
+		w.forge.Grant("writer", "read:repository", "read:issue", "read:user")
+		check(penstock.ForgeDegraded, "write:repository", "write:issue")
+		w.forge.Grant("writer", "write:repository", "write:issue", "read:user")
+		w.forge.Grant("reader", "write:repository")
+		check(penstock.ForgeDegraded, "read_token reads only")
+		w.forge.Grant("reader", "read:repository", "read:issue")
+		check(penstock.ForgeConnected)
+		w.forge.Grant("writer")
+		check(penstock.ForgeRevoked, "api")
+		w.forge.Answer(func(rw http.ResponseWriter, _ *http.Request) bool {
+			rw.WriteHeader(http.StatusBadGateway)
+			return true
+		})
+		check(penstock.ForgeRevoked, "api") // that it does not answer now makes nothing better
+		w.forge.Answer(nil)
+		after, err := w.Connections.Update(t.Context(), w.admin(), f.UID, forge.ChangeRequest{Token: new("reader")})
+		if err != nil || after.Status != penstock.ForgeDegraded {
+			t.Errorf("got %+v, %v", after, err)
+		}
+		w.forge.Grant("fresh", "write:repository", "write:issue", "read:user")
+		if after, err = w.Connections.Update(t.Context(), w.admin(), f.UID, forge.ChangeRequest{Token: new("fresh")}); err != nil ||
+			after.Status != penstock.ForgeConnected || after.Problem != "" {
+			t.Errorf("got %+v, %v", after, err)
+		}
+		if _, err := w.Connections.Update(t.Context(), w.admin(), f.UID, forge.ChangeRequest{Token: new("gone")}); err == nil {
+			t.Error("a token that the forge refuses replaced the one that works")
+		}
+		check(penstock.ForgeConnected)
+	})
+}
+
+// go-gitea/gitea#26035: a token without the scope for it cannot even read the version.
+func TestACheckWritesNothing(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		f := w.connected(func(r *forge.ConnectRequest) { r.ReadToken = "reader" })
+		w.forge.Calls()
+		if _, err := w.Connections.Check(t.Context(), w.admin(), f.UID); err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range w.forge.Calls() {
+			if strings.HasPrefix(call, "POST /api/v1/repos/acme") || strings.Contains(call, "/version") ||
+				strings.HasPrefix(call, "POST ") && !strings.HasPrefix(call, "POST /api/v1/repos/penstock-bot/") {
+				t.Errorf("the check calls %s", call)
+			}
+		}
+	})
+}
+
+func TestAForgeThatMisbehaves(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		secondHost := testkit.NewForge(t, t.TempDir())
+		for name, tt := range map[string]struct {
+			answer http.HandlerFunc
+			status penstock.ForgeStatus // "": the request is rejected
+			want   string
+		}{
+			"down":    {func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(503) }, penstock.ForgePending, "503"},
+			"limited": {func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(429) }, penstock.ForgePending, "429"},
+			"secondary": {func(rw http.ResponseWriter, _ *http.Request) {
+				rw.Header().Set("Retry-After", "60")
+				rw.WriteHeader(403)
+			}, penstock.ForgePending, "403"},
+			"cut off": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, penstock.ForgePending, "cannot be reached"},
+			"a page": {func(rw http.ResponseWriter, _ *http.Request) {
+				rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+				_, _ = rw.Write([]byte("<html>sign in, token=writer</html>"))
+			}, "", "web page"},
+			"another API": {func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write([]byte(`{"hello": 1}`)) }, "", "does not answer as the API"},
+			"endless": {func(rw http.ResponseWriter, _ *http.Request) {
+				for range 300 {
+					if _, err := rw.Write(make([]byte, 64<<10)); err != nil {
+						return
+					}
+				}
+			}, "", "too long"},
+			"elsewhere": {func(rw http.ResponseWriter, r *http.Request) {
+				http.Redirect(rw, r, secondHost.URL+r.URL.Path, http.StatusMovedPermanently)
+			}, "", "redirects"},
+		} {
+			w.forge.Answer(func(rw http.ResponseWriter, r *http.Request) bool { tt.answer(rw, r); return true })
+			f, err := w.connect(func(r *forge.ConnectRequest) { r.Name = strings.ToLower(strings.ReplaceAll(name, " ", "-")) })
+			text, _ := json.Marshal(err)
+			got := fmt.Sprint(err) + string(text) + f.Problem
+			if f.Status != tt.status || !strings.Contains(got, tt.want) || strings.Contains(got, "token=") {
+				t.Errorf("%s: got %q %s, want %q %s", name, f.Status, got, tt.status, tt.want)
+			}
+		}
+		if calls := secondHost.Calls(); calls != nil {
+			t.Errorf("the token went where the forge redirects: %v", calls)
+		}
+	})
+}
+
+// One that answers again is connected without anybody doing anything, and one that lost its token is found.
+func TestConnectionsAreCheckedByThemselves(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		w.forge.Answer(func(rw http.ResponseWriter, _ *http.Request) bool { rw.WriteHeader(503); return true })
+		f := w.connected(nil)
+		if f.Status != penstock.ForgePending {
+			t.Fatalf("got %s", f.Status)
+		}
+		w.forge.Answer(nil)
+		later := func(d time.Duration) penstock.ForgeStatus {
+			t.Helper()
+			if err := w.Deps.Store.Write(t.Context(), func(tx *store.Tx) error {
+				row, err := tx.Forges().Lock(t.Context(), store.DefaultTeam, f.UID)
+				row.DueAt = row.DueAt.Add(-d)
+				return errOr(err, func() error { return tx.Forges().Set(t.Context(), row) })
+			}); err != nil {
+				t.Fatal(err)
+			}
+			w.forge.Calls()
+			if err := w.Connections.CheckDue(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			got, err := w.Connections.Read(t.Context(), w.admin(), f.UID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got.Status
+		}
+		if got := later(0); got != penstock.ForgePending || len(w.forge.Calls()) != 0 {
+			t.Errorf("got %s, before its time", got)
+		}
+		if got := later(5 * time.Minute); got != penstock.ForgeConnected {
+			t.Errorf("got %s after five minutes", got)
+		}
+		w.forge.Grant("writer")
+		if got := later(59 * time.Minute); got != penstock.ForgeConnected {
+			t.Errorf("got %s; a connection that works is checked once an hour", got)
+		}
+		if got := later(2 * time.Minute); got != penstock.ForgeRevoked {
+			t.Errorf("got %s after an hour", got)
+		}
+	})
+}
+
+func errOr(err error, then func() error) error {
+	if err != nil {
+		return err
+	}
+	return then()
+}
+
+// pd4d10/git-touch#103 and drone/go-scm#64: a forge gives fewer for each page than it was asked for.
+func TestAllRepositoriesAreListed(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		f := w.connected(nil)
+		for n, want := range map[int]int{0: 0, 3: 3, 20: 20, 105: 105, 520: 500} {
+			w.forge.Repositories(n)
+			list, err := w.Connections.Repositories(t.Context(), w.admin(), f.UID)
+			if err != nil || len(list.Repositories) != want || list.Truncated != (n > want) {
+				t.Errorf("of %d: got %d, %v, %v", n, len(list.Repositories), list.Truncated, err)
+			}
+		}
+		w.forge.Repositories(30)
+		if _, err := w.Connections.Update(t.Context(), w.admin(), f.UID, forge.ChangeRequest{
+			Repositories: &[]string{"ACME/shop2", "other/*"},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		list, err := w.Connections.Repositories(t.Context(), w.admin(), f.UID)
+		if err != nil || len(list.Repositories) != 1 || list.Repositories[0].Path != "acme/shop2" {
+			t.Errorf("got %+v, %v", list, err)
+		}
+		w.forge.Answer(func(rw http.ResponseWriter, _ *http.Request) bool { rw.WriteHeader(502); return true })
+		_, err = w.Connections.Repositories(t.Context(), w.admin(), f.UID)
+		if penstock.CodeOf(err) != penstock.CodeUnavailable {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestWhoManagesConnections(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		f := w.connected(nil)
+		agent := w.admin()
+		agent.AgentUID = "agent"
+		for name, p := range map[string]penstock.Principal{
+			"runs": w.As("u", penstock.ScopeRunsWrite, penstock.ScopeFactoriesManage, penstock.ScopeSecretsManage), "agent": agent,
+		} {
+			ctx := context.Background()
+			_, create := w.Connections.Create(ctx, p, forge.ConnectRequest{Name: "x"})
+			_, list := w.Connections.List(ctx, p)
+			_, read := w.Connections.Read(ctx, p, f.UID)
+			_, update := w.Connections.Update(ctx, p, f.UID, forge.ChangeRequest{})
+			_, check := w.Connections.Check(ctx, p, f.UID)
+			_, repos := w.Connections.Repositories(ctx, p, f.UID)
+			for i, err := range []error{create, list, read, update, check, repos, w.Connections.Delete(ctx, p, f.UID)} {
+				if penstock.CodeOf(err) != penstock.CodeNotAuthorized {
+					t.Errorf("%s: call %d: got %v", name, i, err)
+				}
+			}
+		}
+		other := w.admin()
+		other.Team = "other"
+		if _, err := w.Connections.Read(t.Context(), other, f.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
+			t.Errorf("another team: got %v", err)
+		}
+	})
+}
+
+func (w *world) start(p penstock.Principal, repositories ...penstock.RunRepository) (penstock.Config, error) {
+	created, err := w.Runs.Create(w.T.Context(), p, penstock.RunRequest{
+		Prompt: "x", Config: &penstock.Config{Repositories: repositories},
+	}, penstock.SourceAPI)
+	if err != nil {
+		return penstock.Config{}, err
+	}
+	row, err := w.Deps.Store.Runs.Find(w.T.Context(), store.DefaultTeam, created.ID)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return *row.Config, nil
+}
+
+func TestARunNamesARepositoryOfAConnection(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		w.connected(func(r *forge.ConnectRequest) { r.Repositories = []string{"acme/*"} })
+		p := w.As("u", penstock.ScopeRunsWrite, penstock.ScopeRunsRead)
+		url := w.forge.URL + "/acme/shop.git"
+		for name, given := range map[string]penstock.RunRepository{
+			"by name": {Connection: "acme", Path: "acme/shop", Ref: "main"},
+			"by URL":  {URL: url, Ref: "main"},
+			"again":   {URL: url, Connection: "acme", Path: "acme/shop", Ref: "main"},
+		} {
+			config, err := w.start(p, given)
+			want := []penstock.RunRepository{{URL: url, Ref: "main", Connection: "acme", Path: "acme/shop"}}
+			if diff := cmp.Diff(want, config.Repositories); err != nil || diff != "" {
+				t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
+			}
+		}
+		for _, address := range []string{
+			w.forge.URL + "/other/shop.git", "https://git.example.com/acme/shop.git", w.forge.URL + "/acme/shop/../../other/shop",
+			w.forge.URL + "/acme/%2e%2e/other/shop", w.forge.URL + "/acme/shop/issues/1",
+		} {
+			config, err := w.start(p, penstock.RunRepository{URL: address})
+			if err == nil && config.Repositories[0].Connection != "" {
+				t.Errorf("%s: got the connection %s", address, config.Repositories[0].Connection)
+			}
+		}
+		for pointer, r := range map[string]penstock.RunRepository{
+			"/config/repositories/0/connection": {Connection: "acne", Path: "acme/shop"},
+			"/config/repositories/0/path":       {Connection: "acme", Path: "other/shop"},
+			"/config/repositories/0/url":        {Connection: "acme", Path: "acme/shop", URL: w.forge.URL + "/acme/secret.git"},
+		} {
+			_, err := w.start(p, r)
+			wantField(t, err, pointer)
+		}
+		for _, path := range []string{"", "shop", "/acme/shop", "acme/shop.git", "acme/..", "acme/shop/x", url, "acme/sh op"} {
+			_, err := w.start(p, penstock.RunRepository{Connection: "acme", Path: path})
+			wantField(t, err, "/config/repositories/0/path")
+		}
+		_, err := w.start(p, penstock.RunRepository{Path: "acme/shop"})
+		wantField(t, err, "/config/repositories/0/connection")
+
+		w.connected(func(r *forge.ConnectRequest) { r.Name = "second" })
+		_, err = w.start(p, penstock.RunRepository{URL: url})
+		wantField(t, err, "/config/repositories/0/url")
+	})
+}
+
+func wantField(t *testing.T, err error, pointer string) {
+	t.Helper()
+	text, _ := json.Marshal(err)
+	known, ok := err.(*penstock.Error) //nolint:errorlint // as the API gets it
+	if !ok || !slices.ContainsFunc(known.Fields, func(f penstock.FieldError) bool { return f.Pointer == pointer }) {
+		t.Errorf("got %v %s, want an error at %s", err, text, pointer)
+	}
+}
+
+// An agent's own run is the limit of what its runs get from connections.
+func TestAnAgentGetsNoMoreThanItsRun(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		w.connected(nil)
+		p := w.As("u", penstock.ScopeRunsWrite, penstock.ScopeRunsRead)
+		created, err := w.Runs.Create(t.Context(), p, penstock.RunRequest{Prompt: "x", Config: &penstock.Config{
+			Repositories: []penstock.RunRepository{{Connection: "acme", Path: "acme/shop"}},
+		}}, penstock.SourceAPI)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := w.Runs.Create(t.Context(), p, penstock.RunRequest{Prompt: "x", Config: &penstock.Config{
+			Repositories: []penstock.RunRepository{{Connection: "acme", Path: "acme/secret"}},
+		}}, penstock.SourceAPI)
+		if err != nil {
+			t.Fatal(err)
+		}
+		agent := p
+		agent.RunID = created.ID
+		create := func(parent string, r penstock.RunRepository) error {
+			_, err := w.Runs.Create(t.Context(), agent, penstock.RunRequest{
+				Prompt: "x", ParentID: parent, Config: &penstock.Config{Repositories: []penstock.RunRepository{r}},
+			}, penstock.SourceAPI)
+			return err
+		}
+		if err := create(created.ID, penstock.RunRepository{Connection: "acme", Path: "acme/shop"}); err != nil {
+			t.Errorf("the repository of its own run: %v", err)
+		}
+		for _, parent := range []string{created.ID, other.ID, ""} {
+			for _, r := range []penstock.RunRepository{
+				{Connection: "acme", Path: "acme/secret"}, {URL: w.forge.URL + "/acme/secret.git"},
+			} {
+				if err := create(parent, r); err == nil {
+					t.Errorf("an agent of acme/shop got %+v below %q", r, parent)
+				}
+			}
+		}
+	})
+}

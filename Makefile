@@ -203,6 +203,10 @@ harness-locks: ## pin the newest agents that can be installed, and Node 24
 release: ## build the archives of the commit, with SBOM and checksums, twice, and compare: bin/release
 	@scripts/release
 
+.PHONY: forge
+forge: build .tools/gitea ## try connections with a real Gitea
+	@PENSTOCK_TEST_GITEA=$(CURDIR)/.tools/gitea go test ./cmd/penstock -count=1 -run TestConnectionToARealGitea
+
 .PHONY: deploy-test
 deploy-test: build .tools/helm ## try deploy/: build the images, execute a run in them, check the chart
 	@scripts/deploy-test
@@ -215,6 +219,16 @@ clean: ## remove what was built
 .tools/versitygw: tools/s3/go.mod tools/s3/go.sum
 	@echo 'building the object store of the tests (once, about one minute)' >&2
 	@CGO_ENABLED=0 go build -C tools/s3 -buildvcs=false -trimpath -ldflags '-s -w' -o ../../.tools/ tool
+	@touch $@
+
+# Gitea, too: with its templates, which it reads at run time. It needs a compiler of C for its database.
+.tools/gitea: tools/gitea/go.mod tools/gitea/go.sum
+	@echo 'building Gitea (once, about 15 minutes)' >&2
+	@CGO_ENABLED=1 go build -C tools/gitea -mod=mod -buildvcs=false -tags 'sqlite sqlite_unlock_notify' \
+		-o ../../.tools/gitea code.gitea.io/gitea
+	@rm -rf .tools/gitea-static && mkdir -p .tools/gitea-static
+	@cd "$$(go list -C tools/gitea -mod=mod -m -f '{{.Dir}}' code.gitea.io/gitea)" && \
+		cp -r templates options public "$(CURDIR)/.tools/gitea-static/" && chmod -R u+w "$(CURDIR)/.tools/gitea-static"
 	@touch $@
 
 # Helm, too, is in a module of its own.

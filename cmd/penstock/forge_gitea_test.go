@@ -1,0 +1,99 @@
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// The whole of docs/forges.md with a real Gitea: what its tokens may do is what it says, not what we think.
+func TestConnectionToARealGitea(t *testing.T) {
+	t.Parallel()
+	g := testkit.NewGitea(t)
+	owner := g.Token("owner", "all")
+	for _, name := range []string{"shop", "secret"} {
+		g.Do("POST", "/api/v1/user/repos", owner, map[string]any{
+			"name": name, "private": true, "auto_init": true, "default_branch": "main",
+		})
+		g.Do("PUT", "/api/v1/repos/owner/"+name+"/collaborators/bot", owner, map[string]any{"permission": "write"})
+	}
+	s := testkit.Serve(t, testkit.ServeOptions{
+		Args: []string{"--upstream-proxy", proxyTo(t, g.Address), "--ca-file", g.CAFile},
+		Env:  []string{"GIT_SSL_CAINFO=" + g.CAFile},
+	})
+	env := client(s)
+	file := func(name, content string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	connect := func(name, token string, more ...string) called {
+		return call(t, env, append([]string{
+			"forge", "connect", name, "--provider", "gitea", "--url", g.URL, "--token-file", file("token", token),
+		}, more...)...)
+	}
+	uidOf := func(name string) string {
+		var list struct {
+			Forges []penstock.Forge `json:"forges"`
+		}
+		fromJSON(t, call(t, env, "forge", "list", "-o", "json").out, &list)
+		for _, f := range list.Forges {
+			if f.Name == name {
+				return f.UID
+			}
+		}
+		t.Fatalf("there is no %s", name)
+		return ""
+	}
+	const all = "write:repository,write:issue,read:user"
+	writer, reader := g.Token("bot", all), g.Token("bot", "read:repository,read:issue,read:user")
+	connect("acme", writer, "--repository", "owner/shop").want(t, 0, "bot", "connected")
+	connect("gone", strings.Repeat("0", 40)).want(t, 65, "--token-file", "refuses")
+	for name, tt := range map[string]struct{ scopes, missing string }{
+		"noissue": {"write:repository,read:user", "write:issue"},
+		"nowrite": {"read:repository,write:issue,read:user", "write:repository"},
+		"nouser":  {"write:repository,write:issue", "read:user"},
+	} {
+		connect(name, g.Token("bot", tt.scopes)).want(t, 0, "degraded", tt.missing)
+		call(t, env, "forge", "check", uidOf(name)).want(t, 1, tt.missing, "missing")
+	}
+	connect("two", writer, "--read-token-file", file("read", reader)).want(t, 0, "connected")
+	connect("weak", writer, "--read-token-file", file("read", writer)).want(t, 0, "degraded", "can write")
+	call(t, env, "forge", "repositories", uidOf("two")).want(t, 0, "owner/shop", "owner/secret", "main", "true")
+	call(t, env, "forge", "repositories", uidOf("acme")).want(t, 0, "owner/shop")
+
+	for _, connection := range []string{"acme", "two"} {
+		id := startRun(t, env, "demo: run cd shop && git fetch -q origin && git log --format=%s -1 && "+
+			"curl -sS https://example.com/api/v1/repos/owner/shop/branches && echo && "+
+			"for url in owner/secret.git/info/refs?service=git-upload-pack api/v1/user api/v1/repos/owner/secret owner/secret; do "+
+			"curl -sS -o /dev/null -w \"$url %{http_code}\\n\" \"https://example.com/$url\"; done; "+
+			"curl -sS -o /dev/null -w 'write %{http_code}\\n' -X POST -H 'Content-Type: application/json' -d '{\"new_branch_name\": \"x\"}' "+
+			"https://example.com/api/v1/repos/owner/shop/branches; "+
+			"git checkout -qb penstock/fix && echo two >> README.md && git commit -qam Fix && git push origin HEAD; echo push $?",
+			"--connection", connection, "--repo", "owner/shop#main", "--wait")
+		logs := call(t, env, "run", "logs", id)
+		logs.want(
+			t, 0, "Initial commit", `"name":"main"`, "upload-pack 403", "api/v1/user 403", "owner/secret 403", "write 403",
+			"A connection lets a run only read", "push 128",
+		)
+		if strings.Contains(logs.out, writer) || strings.Contains(logs.out, reader) {
+			t.Error("the run has a token")
+		}
+	}
+	var branches []struct{ Name string }
+	if err := json.Unmarshal(g.Do("GET", "/api/v1/repos/owner/shop/branches", owner, nil), &branches); err != nil ||
+		len(branches) != 1 {
+		t.Errorf("got %v, %v, want main alone", branches, err)
+	}
+	text := string(g.Do("GET", "/api/v1/repos/owner/shop/issues?state=all", owner, nil))
+	if strings.TrimSpace(text) != "[]" {
+		t.Errorf("got issues %s: the checks write nothing", text)
+	}
+}

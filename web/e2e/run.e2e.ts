@@ -384,6 +384,9 @@ test('a turn is forked, the forks are compared, and the run goes back to it', as
   await transcript.getByText('Back to turn 1').waitFor();
   await transcript.getByText('Superseded').first().waitFor();
   await transcript.getByText('Ran cat notes.txt; echo three').click();
-  await transcript.getByText(/one\s+three/).first().waitFor();
+  await transcript
+    .getByText(/one\s+three/)
+    .first()
+    .waitFor();
   await world.look('run-back');
 });

@@ -457,3 +457,131 @@ func TestAnAgentGetsNoMoreThanItsRun(t *testing.T) {
 		}
 	})
 }
+
+// The worker gets the token that can only read, for the hosts of the forge. What was allowed when the run was
+// created is asked again at each claim.
+func TestAClaimAsksAgain(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		f := w.connected(func(r *forge.ConnectRequest) { r.ReadToken = "reader" })
+		mine := w.NewFactory("mine")
+		p := w.As("u", penstock.ScopeRunsWrite, penstock.ScopeRunsRead)
+		start := func() string {
+			t.Helper()
+			created, err := w.Runs.Create(t.Context(), p, penstock.RunRequest{Prompt: "x", Config: &penstock.Config{
+				Repositories: []penstock.RunRepository{{Connection: "acme", Path: "acme/shop"}},
+			}}, penstock.SourceAPI)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return created.ID
+		}
+		start()
+		a := w.Work()
+		host := strings.Split(strings.TrimPrefix(w.forge.URL, "https://"), ":")[0]
+		name := penstock.ForgeCredential + f.UID
+		if a.NetworkSecrets[name] != "reader" || !slices.Equal(a.Network.SecretHosts[name], []string{host}) {
+			t.Errorf("got %v for %v", a.NetworkSecrets, a.Network.SecretHosts)
+		}
+		w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
+
+		change := func(req forge.ChangeRequest) {
+			t.Helper()
+			if _, err := w.Connections.Update(t.Context(), w.admin(), f.UID, req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fails := func(id, want string) {
+			t.Helper()
+			worker := testworld.AnyWorker
+			worker.Wait = time.Millisecond
+			_, err := w.Executions.Control().Claim(t.Context(), worker)
+			got := w.Get(id)
+			if got.State != penstock.StateFailed || got.StatusMessage == nil || !strings.Contains(got.StatusMessage.Message, want) {
+				t.Errorf("got %v, %s %+v, want %q", err, got.State, got.StatusMessage, want)
+			}
+		}
+		id := start()
+		change(forge.ChangeRequest{Repositories: &[]string{"acme/other"}})
+		fails(id, "not for the repository acme/shop")
+		change(forge.ChangeRequest{Cleared: []string{"repositories"}})
+		id = start()
+		change(forge.ChangeRequest{Factories: &[]string{mine}})
+		fails(id, "only for some factories")
+		if _, err := w.start(p, penstock.RunRepository{Connection: "acme", Path: "acme/shop"}); err == nil {
+			t.Error("a run without a factory was created")
+		}
+		change(forge.ChangeRequest{Cleared: []string{"factories"}})
+		id = start()
+		w.forge.Grant("writer")
+		if _, err := w.Connections.Check(t.Context(), w.admin(), f.UID); err != nil {
+			t.Fatal(err)
+		}
+		fails(id, "acme is not connected")
+		id = start()
+		if err := w.Connections.Delete(t.Context(), w.admin(), f.UID); err != nil {
+			t.Fatal(err)
+		}
+		fails(id, "which was deleted")
+	})
+}
+
+// A rule of somebody else cannot name the token of a connection, as its credential or as a secret.
+func TestNobodyElseNamesTheTokenOfAConnection(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		f := w.connected(nil)
+		p := w.As("u", penstock.ScopeAdmin)
+		name := penstock.ForgeCredential + f.UID
+		_, err := w.Catalog.CreateEnvironment(t.Context(), p, penstock.EnvironmentConfig{
+			Name: "evil", Network: &penstock.Network{Allow: []penstock.NetworkRule{{
+				Host: "evil.example.com", Credential: &penstock.NetworkCredential{Secret: name, As: penstock.CredentialBearer},
+			}}},
+		})
+		if penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+			t.Errorf("an environment: got %v", err)
+		}
+		if _, err := w.start(p, penstock.RunRepository{Connection: name, Path: "acme/shop"}); err == nil {
+			t.Error("a run named a connection by its credential")
+		}
+		_, err = w.Runs.Create(t.Context(), p, penstock.RunRequest{
+			Prompt: "x", Config: &penstock.Config{Secrets: []string{name}},
+		}, penstock.SourceAPI)
+		if penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+			t.Errorf("a secret of a run: got %v", err)
+		}
+	})
+}
+
+// A check that began before the tokens changed does not overwrite what the new ones are found to be.
+func TestACheckOfOldTokensSaysNothingAboutNewOnes(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		f := w.connected(nil)
+		w.forge.Grant("fresh", "write:repository", "write:issue", "read:user")
+		w.forge.Grant("writer")
+		asked, replaced := make(chan struct{}), make(chan struct{})
+		w.forge.Answer(func(_ http.ResponseWriter, r *http.Request) bool {
+			if r.Header.Get("Authorization") == "Bearer writer" {
+				close(asked)
+				<-replaced
+			}
+			return false
+		})
+		done := make(chan forge.Checked)
+		go func() {
+			got, err := w.Connections.Check(context.Background(), w.admin(), f.UID)
+			if err != nil {
+				t.Error(err)
+			}
+			done <- got
+		}()
+		<-asked
+		if _, err := w.Connections.Update(t.Context(), w.admin(), f.UID, forge.ChangeRequest{Token: new("fresh")}); err != nil {
+			t.Error(err)
+		}
+		close(replaced)
+		<-done
+		got, err := w.Connections.Read(t.Context(), w.admin(), f.UID)
+		if err != nil || got.Status != penstock.ForgeConnected {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	})
+}

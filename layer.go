@@ -53,6 +53,28 @@ func Resolve(layers ...Layer) (result Config, sources map[string]string) {
 	return result, sources
 }
 
+// Over returns a configuration with the keys of c, and the other keys of weaker.
+func (c *Config) Over(weaker *Config) *Config {
+	merged := *c
+	if weaker == nil {
+		return &merged
+	}
+	out, in := reflect.ValueOf(&merged).Elem(), reflect.ValueOf(weaker).Elem()
+	for _, index := range keysOf(out.Type()) {
+		if field := out.FieldByIndex(index); field.IsZero() {
+			field.Set(in.FieldByIndex(index))
+		}
+	}
+	return &merged
+}
+
+// Sets reports whether the configuration has a value for a key.
+func (c *Config) Sets(key string) bool {
+	value := reflect.ValueOf(c).Elem()
+	index, known := keysOf(value.Type())[key]
+	return known && !value.FieldByIndex(index).IsZero()
+}
+
 // CarryKeys copies the keys of a run's configuration that both structures have, with equal name and
 // kind, from one to the other. The key of a field is its tag config, or its name in JSON without
 // one.

@@ -255,6 +255,11 @@ type RunRequest struct {
 	// Subject is what the run is about, without placeholders. Calls of one principal about the same reach one run.
 	Subject  string   `json:"subject,omitempty"`
 	WhenBusy WhenBusy `json:"when_busy,omitempty"` // coalesce when absent
+	// Attempts is how many runs to create, in one fork group; nil: one for each of Configs, or else a
+	// single run without a group.
+	Attempts *int `json:"attempts,omitempty"`
+	// Configs has values for each of the runs, which replace the values of Config.
+	Configs []Config `json:"configs,omitempty"`
 }
 
 // RunCreated is the response to a RunRequest.
@@ -265,8 +270,17 @@ type RunCreated struct {
 	AtCapacity bool   `json:"at_capacity"` // no worker has a free slot for it now
 	// Outcome is what became of the request. With a subject, the run may be an older one.
 	Outcome CallOutcome `json:"outcome"`
+	// ForkGroup and Runs are set if the request was for attempts. The run is then the first of Runs.
+	ForkGroup string      `json:"fork_group,omitempty"`
+	Runs      []ForkedRun `json:"runs,omitempty"`
 
 	Warnings []string `json:"-"` // in ASCII, without commas; sent in a header
+}
+
+// ForkedRun is a run of a fork group that was created now.
+type ForkedRun struct {
+	ID    string `json:"run_id"`
+	State State  `json:"state"`
 }
 
 // Attachment is a file sent with a run.

@@ -100,6 +100,7 @@ type runCreateCmd struct {
 	Interactive  bool              `field:"/interactive" help:"Keep the session open for follow-ups after a turn."`
 	Parent       string            `placeholder:"RUN" field:"/parent_run_id" help:"Parent run."`
 	Conversation string            `placeholder:"ID" field:"/conversation_id" help:"Conversation to continue."`
+	Attempts     *int              `placeholder:"N" field:"/attempts" help:"How many runs to create with the same prompt, 1 to 10; see run compare."`
 	callSubject
 	requestBody
 
@@ -109,7 +110,8 @@ type runCreateCmd struct {
 
 func (cmd *runCreateCmd) Help() string {
 	return "Prints the ID of the run. With --wait or --watch, the exit codes are those of run wait; an interrupt does " +
-		"not stop the run."
+		"not stop the run. With --attempts, or configs in --file, prints the ID of each run, and the ID of their group for " +
+		"run compare. --wait then waits for all, and the exit code is that of the first one that did not succeed."
 }
 
 func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
@@ -128,6 +130,9 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 	if err != nil {
 		return err
 	}
+	if (body["attempts"] != nil || body["configs"] != nil) && cmd.Watch {
+		return exitf(exitUsage, "--watch follows a single run; use --wait, or run watch with the ID of one of the attempts")
+	}
 	var created penstock.RunCreated
 	raw, err := c.call(ctx, http.MethodPost, "agent/runs", body, &created)
 	if err != nil {
@@ -135,7 +140,7 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 	}
 	switch {
 	case !c.json:
-		fmt.Fprintln(std.out, cleanLine(created.ID))
+		printCreated(std, created)
 	case !cmd.Watch: // --watch prints events
 		if err := std.json(raw); err != nil {
 			return err
@@ -153,11 +158,45 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 	case cmd.Watch:
 		return watchRun(ctx, std, c, created.ID, 0, c.json)
 	case cmd.Wait:
-		return waitForRun(ctx, std, c, created.ID, false)
-	case isTerminal(std.out):
+		return waitForCreated(ctx, std, c, created)
+	case isTerminal(std.out) && created.Runs == nil:
 		std.notef("watch it: penstock run watch %s", created.ID)
 	}
 	return nil
+}
+
+// printCreated prints the ID of each new run.
+func printCreated(std *stdio, created penstock.RunCreated) {
+	if created.Runs == nil {
+		fmt.Fprintln(std.out, cleanLine(created.ID))
+		return
+	}
+	std.printGroup(created.ForkGroup, created.Runs)
+}
+
+// printGroup prints the IDs of the new runs of a fork group.
+func (s *stdio) printGroup(group string, runs []penstock.ForkedRun) {
+	s.notef("fork group: %s", cleanLine(group))
+	for _, r := range runs {
+		fmt.Fprintln(s.out, cleanLine(r.ID))
+	}
+}
+
+// waitForCreated waits until each new run has ended. It returns the outcome of the first that did not succeed.
+func waitForCreated(ctx context.Context, std *stdio, c *client, created penstock.RunCreated) (first error) {
+	if created.Runs == nil {
+		return waitForRun(ctx, std, c, created.ID, false)
+	}
+	for _, r := range created.Runs {
+		err := waitForRun(ctx, std, c, r.ID, false)
+		if ctx.Err() != nil {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
 }
 
 // waiting says why a new run waits for a worker.

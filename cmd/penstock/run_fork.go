@@ -73,10 +73,7 @@ func (cmd *runForkCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 		return err
 	}
 	return perform(ctx, c, http.MethodPost, runPath(cmd.ID, "fork"), request, func(f run.Forked) error {
-		std.notef("fork group: %s", f.ForkGroup)
-		for _, r := range f.Runs {
-			fmt.Fprintln(std.out, cleanLine(r.ID))
-		}
+		std.printGroup(f.ForkGroup, f.Runs)
 		return nil
 	})
 }

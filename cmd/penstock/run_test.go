@@ -67,6 +67,28 @@ func TestRunFromBeginningToEnd(t *testing.T) {
 	call(t, env, "run", "wait", id).want(t, 0, "SUCCEEDED")
 }
 
+func TestAttemptsOfOnePrompt(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{})
+	env := client(s)
+	got := call(t, env, "run", "create", "demo: say done", "--attempts", "2", "--wait")
+	got.want(t, 0, "SUCCEEDED", "fork group: ")
+	ids := strings.Split(got.out, "\n")[:2]
+	group := getRun(t, env, ids[0]).ForkGroup
+	call(t, env, "run", "compare", group).want(t, 0, ids[0], ids[1])
+	broken := callFor[penstock.Environment](t, env, "environment", "create", "broken", "--setup", "exit 3")
+	file := filepath.Join(t.TempDir(), "request.yaml")
+	if err := os.WriteFile(file, []byte("configs: [{environment_id: "+broken.UID+"}, {}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// It waits for the second one, too, although the first one fails.
+	call(t, env, "run", "create", "demo: say done", "-f", file, "--wait").want(t, 1, "FAILED", "SUCCEEDED")
+	for _, wrong := range []string{"0", "11"} {
+		call(t, env, "run", "create", "x", "--attempts", wrong).want(t, 65, "--attempts: must be from 1 to 10")
+	}
+	call(t, env, "run", "create", "x", "--attempts", "2", "--watch").want(t, 64, "--watch follows a single run")
+}
+
 func TestRunThatFails(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})

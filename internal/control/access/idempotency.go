@@ -125,7 +125,7 @@ func (s *Responses) Encode(ctx context.Context, p penstock.Principal, result any
 }
 
 // Act runs fn in one transaction, which also stores the result for the request's idempotency
-// key. Every POST except the creation of runs writes this way.
+// key. Every POST except the creation of a single run writes this way.
 func Act[T any](ctx context.Context, s *Responses, p penstock.Principal, fn func(*store.Tx) (T, error)) (T, error) {
 	return ActBy(ctx, s, p, s.store.Write, fn)
 }

@@ -416,6 +416,13 @@ func (d *driver) callWell() {
 			t.Errorf("delete of %s: got %d %s", path, a.status, a.body)
 		}
 	}
+	for _, path := range []string{"/runs", "/run"} { // the response has the runs
+		many := d.must(http.StatusOK, "POST", "/api/v1/agent"+path, `{"prompt": "x", "attempts": 2, "configs": [{}, {}]}`)
+		group := d.must(http.StatusOK, "GET", "/api/v1/agent/fork-groups/"+many.field("fork_group"), nil)
+		if n := strings.Count(group.body, `"run_id"`); n != 2 {
+			t.Errorf("the group of two attempts: %s", group.body)
+		}
+	}
 	d.must(http.StatusCreated, "POST", "/api/v1/secrets", `{"name": "SHORT_LIVED", "value": "v"}`)
 	d.must(http.StatusNoContent, "DELETE", "/api/v1/secrets/SHORT_LIVED", nil)
 	uid, _ := d.newKey(penstock.ScopeRunsRead)
@@ -761,6 +768,8 @@ func (d *driver) callBadly() {
 		{400, "POST", agent + "/run", `{"prompt": 1}`},
 		{422, "POST", agent + "/runs", `{"prompt": "x", "config": ` + unpriced + `}`},
 		{422, "POST", agent + "/run", `{"prompt": "x", "config": ` + unpriced + `}`},
+		{400, "POST", agent + "/runs", `{"prompt": "x", "attempts": 11}`},
+		{400, "POST", agent + "/run", `{"prompt": "x", "attempts": 2, "configs": [{}]}`},
 		{400, "POST", agent + "/runs/" + d.seen["run"] + "/followups", `{"mode": "sideways"}`},
 		{400, "POST", agent + "/conversations/" + d.seen["talk"] + "/followups", `{"mode": "sideways"}`},
 		{400, "POST", agent + "/runs/" + d.seen["run"] + "/interrupt", nil}, // it is over

@@ -32,6 +32,9 @@ func (s *Runs) configFrom(from Origin) func(
 			of.forked = from.Forked.ConfigSources
 		}
 		of.list = slices.Insert(of.list, 0, penstock.Layer{Name: LayerRequest, Config: req.Config})
+		if from.Attempt != nil {
+			of.list = slices.Insert(of.list, 0, penstock.Layer{Name: LayerRequest, Config: from.Attempt})
+		}
 		return s.setConfig(ctx, p, run, of)
 	}
 }

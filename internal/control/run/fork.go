@@ -28,14 +28,8 @@ type ForkRequest struct {
 
 // Forked is the response to a ForkRequest.
 type Forked struct {
-	ForkGroup string      `json:"fork_group"`
-	Runs      []ForkedRun `json:"runs"`
-}
-
-// ForkedRun is a run of a fork group that was created now.
-type ForkedRun struct {
-	ID    string         `json:"run_id"`
-	State penstock.State `json:"state"`
+	ForkGroup string               `json:"fork_group"`
+	Runs      []penstock.ForkedRun `json:"runs"`
 }
 
 // maxForks limits the runs of one request.
@@ -55,21 +49,17 @@ func (s *Turns) Fork(ctx context.Context, p penstock.Principal, id string, req F
 	if err := mayFork(p, source); err != nil {
 		return Forked{}, err
 	}
-	forked := Forked{ForkGroup: penstock.NewID()}
-	var runs []*store.NewRun
-	for range req.Count {
-		run, err := s.runs.New(ctx, p, penstock.RunRequest{
+	group, err := newGroup(req.Count, func(int) (*store.NewRun, error) {
+		return s.runs.New(ctx, p, penstock.RunRequest{
 			Prompt: req.Prompt, Title: cmp.Or(req.Title, source.Title), Config: req.Config, AgentIdentityUID: source.AgentUID,
 			Mode: source.Mode, Team: new(!source.Personal),
 		}, Origin{Source: penstock.SourceAPI, Forked: &source})
-		if err != nil {
-			return Forked{}, err
-		}
-		run.ForkGroup = forked.ForkGroup
-		runs = append(runs, run)
+	})
+	if err != nil {
+		return Forked{}, err
 	}
 	return access.Act(ctx, s.runs.responses, p, func(tx *store.Tx) (Forked, error) {
-		forked.Runs = nil
+		forked := Forked{ForkGroup: group.id}
 		var bound store.Bound
 		if _, err := tx.Conversations().Enter(ctx, source.ConversationID, func(b store.Bound) error {
 			bound = b
@@ -85,21 +75,55 @@ func (s *Turns) Fork(ctx context.Context, p penstock.Principal, id string, req F
 		if err != nil {
 			return forked, err
 		}
-		for _, run := range runs {
+		for _, run := range group.runs {
 			run.ForkedFrom = &penstock.ForkedFrom{RunID: source.ID, Turn: from.Turn}
-			if _, err := tx.Runs().Create(ctx, run); err != nil {
-				return forked, err
-			}
+		}
+		if forked.Runs, _, err = group.create(ctx, tx); err != nil {
+			return forked, err
+		}
+		for _, run := range group.runs {
 			if err := tx.Files().ForkCheckpoint(ctx, from, run.ID); err != nil {
 				return forked, err
 			}
 			if err := tx.Conversations().Bind(ctx, run.Team, run.ConversationID, bound); err != nil {
 				return forked, err
 			}
-			forked.Runs = append(forked.Runs, ForkedRun{run.ID, run.State})
 		}
 		return forked, nil
 	})
+}
+
+// group is a fork group: the new runs of one request, which are stored together.
+type group struct {
+	id   string
+	runs []*store.NewRun
+}
+
+// newGroup makes a group of n runs. It writes nothing.
+func newGroup(n int, one func(i int) (*store.NewRun, error)) (group, error) {
+	g := group{id: penstock.NewID()}
+	for i := range n {
+		run, err := one(i)
+		if err != nil {
+			return group{}, err
+		}
+		run.ForkGroup = g.id
+		g.runs = append(g.runs, run)
+	}
+	return g, nil
+}
+
+// create stores the runs of the group. atCapacity reports that no worker had a free slot for one of them.
+func (g group) create(ctx context.Context, tx *store.Tx) (created []penstock.ForkedRun, atCapacity bool, err error) {
+	for _, run := range g.runs {
+		full, err := tx.Runs().Create(ctx, run)
+		if err != nil {
+			return nil, false, err
+		}
+		atCapacity = atCapacity || full
+		created = append(created, penstock.ForkedRun{ID: run.ID, State: run.State})
+	}
+	return created, atCapacity, nil
 }
 
 // keptTurn returns the checkpoint of a turn of a locked run, nil being the last one.

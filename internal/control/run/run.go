@@ -53,14 +53,18 @@ type Origin struct {
 	Schedule   *penstock.RunSchedule
 	Automation *store.AutomationRow
 	TriggerURL string
-	Forked     *store.RunRow // from which the run is forked; nil: none
+	Forked     *store.RunRow    // from which the run is forked; nil: none
+	Attempt    *penstock.Config // replaces values of the request's configuration; nil: none
 }
 
-// Create stores a run and its place in the queue; both are durable when it
-// returns.
+// Create stores a run and its place in the queue, or the runs of a request for attempts. They are durable
+// when it returns.
 func (s *Runs) Create(
 	ctx context.Context, p penstock.Principal, req penstock.RunRequest, source penstock.Source,
 ) (penstock.RunCreated, error) {
+	if req.Attempts != nil || req.Configs != nil {
+		return attempts{s, p, req, source}.create(ctx)
+	}
 	run, err := s.New(ctx, p, req, Origin{Source: source})
 	if err != nil {
 		return penstock.RunCreated{}, err
@@ -123,10 +127,14 @@ func (s *Runs) New(
 		config := *req.Config
 		config.SkillSpec, req.Config = req.Skill, &config
 	}
-	if errs := s.checkRequest(req); errs != nil {
+	checked := req
+	if from.Attempt != nil {
+		checked.Config = from.Attempt.Over(req.Config)
+	}
+	if errs := s.checkRequest(checked); errs != nil {
 		return nil, penstock.InvalidFields(errs...)
 	}
-	if err := access.MayName(p, "/config", req.Config); err != nil {
+	if err := access.MayName(p, "/config", checked.Config); err != nil {
 		return nil, err
 	}
 	id, now := penstock.NewID(), penstock.Now()

@@ -50,6 +50,28 @@ def test_a_run_from_beginning_to_end(client: Penstock) -> None:
     assert again.run_id != run.run_id
 
 
+def test_attempts_are_compared(client: Penstock) -> None:
+    created = client.runs.create(
+        prompt="demo: say hello",
+        config={"model_id": OFFLINE},
+        configs=[{"name": "a"}, {"name": "b"}],
+    )
+    assert created.fork_group is not None
+    assert created.runs is not None
+    ids = [run.run_id for run in created.runs]
+    assert ids[0] == created.run_id
+    names = []
+    for run_id in ids:
+        run = client.runs.wait(run_id, timeout=240)
+        assert run.state == "SUCCEEDED"
+        assert run.agent_config is not None
+        names.append(run.agent_config.name)
+    assert names == ["a", "b"]
+    assert [run.run_id for run in client.runs.compare(created.fork_group).runs] == ids
+    with pytest.raises(BadRequestError, match="/attempts"):
+        client.runs.create(prompt="demo: say hello", attempts=11)
+
+
 def test_cancel_gives_the_run_s_id(client: Penstock) -> None:
     run = client.runs.create(prompt="demo: ask Which branch?", config={"model_id": OFFLINE})
     assert client.runs.wait(run.run_id, until_blocked=True, timeout=240).state == "BLOCKED"

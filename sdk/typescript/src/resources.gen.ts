@@ -1873,6 +1873,10 @@ export class RunsResource extends Waiting {
    * If a harness or worker host is known but no connected worker supports it, the request still succeeds. The run
    * stays QUEUED, and its `status_message` names what is missing.
    *
+   * `attempts` and `configs` create several runs with the same prompt, all of them or none, in one fork group: `GET
+   * /agent/fork-groups/{forkGroup}` compares them. Each is checked, pays and ends as if it was requested alone:
+   * `config.budget` caps each of them, and the budgets of the team and of the key cap their sum.
+   *
    * Needs the scope `runs:write`.
    */
   create(body: RunAgentRequest, options?: RequestOptions & { source?: 'CLI' | 'WEB_APP' | 'GITHUB_ACTION' | undefined }): APIPromise<RunAgentResponse> {
@@ -2055,8 +2059,8 @@ export class RunsResource extends Waiting {
   /**
    * Compare the runs of a fork.
    *
-   * Returns the runs that one request has forked, in the order of their creation, with what each has changed and
-   * consumed so far. Runs that the caller may not see are left out.
+   * Returns the runs that one request has forked, or created as attempts, in the order of their creation, with what
+   * each has changed and consumed so far. Runs that the caller may not see are left out.
    *
    * Needs the scope `runs:read`.
    */

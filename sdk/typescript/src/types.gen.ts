@@ -94,6 +94,10 @@ export interface RunAgentRequestFields {
   /** What the request does while a run works on its subject. `coalesce` by default. Needs `subject`. */
   when_busy?: Known<WhenBusy> | undefined;
   metadata?: Metadata | undefined;
+  /** How many runs to create, in one fork group. Default: one for each of `configs`, or else a single run without a group. Not with `subject` or `conversation_id`. */
+  attempts?: number | undefined;
+  /** Values for each of the attempts that replace those of `config`, one for each. `{}` replaces none. Not with `subject` or `conversation_id`. */
+  configs?: AmbientAgentConfig[] | undefined;
 }
 
 /**
@@ -130,9 +134,13 @@ export interface RunAgentResponse {
    */
   task_id: string;
   state: RunState;
-  /** Whether every worker is busy, so that the run has to wait. */
+  /** Whether every worker is busy, so that the run, or one of `runs`, has to wait. */
   at_capacity?: boolean;
   outcome?: CallOutcome;
+  /** What the runs have in common, for `GET /agent/fork-groups/{forkGroup}`. Only with `attempts` or `configs`. */
+  fork_group?: string;
+  /** All runs, in order. The first is `run_id`. Only with `attempts` or `configs`. */
+  runs?: ForkedRun[];
 }
 
 /**
@@ -229,7 +237,7 @@ export interface ForkRunResponse {
   runs: ForkedRun[];
 }
 
-/** A run that was created by a fork. */
+/** A run of a new fork group. */
 export interface ForkedRun {
   /** Unique id. */
   run_id: string;
@@ -271,7 +279,7 @@ export interface ReachedHost {
   bytes_out: number;
 }
 
-/** The runs that one request has forked. */
+/** The runs that one request has forked, or created as attempts. */
 export interface ForkGroup {
   /** Unique id. */
   fork_group: string;
@@ -545,7 +553,7 @@ export interface RunItem {
   continues?: string;
   /** The turn of another run whose files and conversation this run began with. */
   forked_from?: ForkedFrom;
-  /** What runs of one fork have in common, for `GET /agent/fork-groups/{forkGroup}`. */
+  /** What runs of one fork, or the attempts of one request, have in common, for `GET /agent/fork-groups/{forkGroup}`. */
   fork_group?: string;
   /** What the run waits for now, or what waits in a run that works. Computed for each response. Absent if nothing waits. */
   waiting?: RunWaiting;

@@ -35,6 +35,17 @@ describe('a run', () => {
     expect(timeline.events.map((event) => event.event_type)).toContain('run_done');
   });
 
+  test('is one of several attempts', async () => {
+    const client = server().client();
+    const { run_id, fork_group, runs } = await client.runs.create({ prompt: 'Look around.', attempts: 2 });
+    const group = await client.runs.compare(fork_group ?? '');
+
+    expect(runs?.[0]?.run_id).toBe(run_id);
+    expect(group.runs.map((run) => run.run_id)).toEqual(runs?.map((run) => run.run_id));
+    expect(group.runs).toHaveLength(2);
+    await expect(client.runs.create({ prompt: 'Look around.', attempts: 0 })).rejects.toThrow(BadRequestError);
+  });
+
   test('says what made it', async () => {
     const client = server().client();
     const { run_id } = await client.runs.create({ prompt: 'Look around.' }, { source: 'GITHUB_ACTION' });

@@ -44,6 +44,11 @@ class Runs(RunsBase):
 
         If a harness or worker host is known but no connected worker supports it, the request
         still succeeds. The run stays QUEUED, and its `status_message` names what is missing.
+
+        `attempts` and `configs` create several runs with the same prompt, all of them or none,
+        in one fork group: `GET /agent/fork-groups/{forkGroup}` compares them. Each is checked,
+        pays and ends as if it was requested alone: `config.budget` caps each of them, and the
+        budgets of the team and of the key cap their sum.
         """
         return self._call(operations.create_run, arguments)
 
@@ -158,8 +163,9 @@ class Runs(RunsBase):
     def compare(self, fork_group: str, **arguments: Unpack[Options]) -> types.ForkGroup:
         """Compare the runs of a fork.
 
-        Returns the runs that one request has forked, in the order of their creation, with what
-        each has changed and consumed so far. Runs that the caller may not see are left out.
+        Returns the runs that one request has forked, or created as attempts, in the order of
+        their creation, with what each has changed and consumed so far. Runs that the caller may
+        not see are left out.
         """
         return self._call(operations.get_fork_group, arguments, fork_group)
 

@@ -231,6 +231,16 @@ class RunAgentRequest(TypedDict, total=False):
 
     metadata: Mapping[str, str]
 
+    attempts: int
+    """How many runs to create, in one fork group. Default: one for each of `configs`, or else a
+    single run without a group. Not with `subject` or `conversation_id`.
+    """
+
+    configs: Sequence[AmbientAgentConfig | InstanceOf[types.AmbientAgentConfig]]
+    """Values for each of the attempts that replace those of `config`, one for each. `{}` replaces
+    none. Not with `subject` or `conversation_id`.
+    """
+
 
 RunMode: TypeAlias = Literal["normal", "plan", "orchestrate"]
 """`plan` and `orchestrate` tell the agent to plan first and ask. The run is then BLOCKED until a

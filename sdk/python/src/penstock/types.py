@@ -430,13 +430,21 @@ class RunAgentResponse(Model):
     """
 
     at_capacity: bool | None = None
-    """Whether every worker is busy, so that the run has to wait."""
+    """Whether every worker is busy, so that the run, or one of `runs`, has to wait."""
 
     outcome: CallOutcome | None = None
     """What became of a request for a run: it started the run; or, with a subject, its prompt
     reaches the run as a follow-up (`continued`), or together with the prompt of a run that has
     not begun (`merged_into`).
     """
+
+    fork_group: str | None = None
+    """What the runs have in common, for `GET /agent/fork-groups/{forkGroup}`. Only with `attempts`
+    or `configs`.
+    """
+
+    runs: list[ForkedRun] | None = None
+    """All runs, in order. The first is `run_id`. Only with `attempts` or `configs`."""
 
 
 CallOutcome: TypeAlias = Literal["started", "continued", "merged_into"] | str
@@ -515,7 +523,7 @@ class ForkRunResponse(Model):
 
 
 class ForkedRun(Model):
-    """A run that was created by a fork."""
+    """A run of a new fork group."""
 
     run_id: str
     """Unique id."""
@@ -562,7 +570,7 @@ class ReachedHost(Model):
 
 
 class ForkGroup(Model):
-    """The runs that one request has forked."""
+    """The runs that one request has forked, or created as attempts."""
 
     fork_group: str
     """Unique id."""
@@ -989,7 +997,9 @@ class RunItem(Model):
     """The turn of another run whose files and conversation this run began with."""
 
     fork_group: str | None = None
-    """What runs of one fork have in common, for `GET /agent/fork-groups/{forkGroup}`."""
+    """What runs of one fork, or the attempts of one request, have in common, for `GET /agent/fork-
+    groups/{forkGroup}`.
+    """
 
     waiting: RunWaiting | None = None
     """What the run waits for now, or what waits in a run that works. Computed for each response.

@@ -112,6 +112,7 @@ func (b *bench) parts() []part {
 		{"gateway", "the model gateway, beside a bare reverse proxy", b.gateway},
 		{"execute", "runs of demo/offline from creation to end, beside bwrap with a program that ends at once", b.execute},
 		{"wall", "what surrounds a sealed run, beside a plain relay and bwrap alone", b.wall},
+		{"checkpoint", "what a turn is saved with, and forks", b.checkpoint},
 		{"images", "a container image of 250 MB, beside tar and a sandbox without an image", b.images},
 		{"memory", "resident memory of serve, as it comes", b.memory},
 		{"python", "the Python SDK, 1,000 calls one after the other, in turns with bare httpx", b.python},

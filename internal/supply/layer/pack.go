@@ -256,7 +256,10 @@ func (p *packer) write(ctx context.Context, to io.Writer) error {
 	if !ok {
 		return errors.New("there is no zstd encoder")
 	}
-	defer encoders.Put(zipped)
+	defer func() {
+		zipped.Reset(nil) // which waits for what is still written
+		encoders.Put(zipped)
+	}()
 	zipped.Reset(to)
 	archive := tar.NewWriter(zipped)
 	if err := p.writeList(archive); err != nil {
@@ -273,9 +276,10 @@ func (p *packer) write(ctx context.Context, to io.Writer) error {
 	return errors.Join(archive.Close(), zipped.Close())
 }
 
-// encoders keeps encoders, because a new one costs more than a small checkpoint.
+// encoders keeps encoders, because a new one costs more than a small checkpoint. Each compresses one block
+// while the files of the next are read.
 var encoders = sync.Pool{New: func() any {
-	zipped, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	zipped, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2))
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -55,11 +56,12 @@ type warm struct {
 	secrets     []layer.Secret
 	layer       *layer.Layer // nil: none
 	start       time.Time
+	made        func() // lets the runs continue that wait for the layer
 }
 
 // planWarm says why the run gets no layer, if so.
 func (p *preparation) planWarm(config penstock.EnvironmentConfig, commands []string) (w *warm, why string) {
-	w = &warm{in: p, environment: config, commands: commands, start: time.Now()}
+	w = &warm{in: p, environment: config, commands: commands, start: time.Now(), made: func() {}}
 	if config.Prebuild != nil {
 		w.rules = *config.Prebuild
 	}
@@ -142,7 +144,8 @@ func hostPrograms() string {
 func (w *warm) prepare(ctx context.Context) (ready bool, why string, err error) {
 	defer w.in.w.layersChanged()
 	w.in.w.Layers.Forget(w.in.RetiredLayers)
-	w.layer, err = w.find()
+	w.layer, err = w.find(ctx)
+	defer w.made()
 	miss := "There is no layer yet."
 	if err != nil && !errors.Is(err, layer.ErrNone) {
 		w.in.log.Warn("cannot use a layer", "error", err)
@@ -200,15 +203,55 @@ func (w *warm) prepare(ctx context.Context) (ready bool, why string, err error) 
 	return true, "", nil
 }
 
-// find returns the layer of the checkpoint, or else the newest one.
-func (w *warm) find() (*layer.Layer, error) {
+// find returns the layer of the checkpoint, or else the newest one. If another run of the worker is about to
+// make the first one, it waits for it.
+func (w *warm) find(ctx context.Context) (*layer.Layer, error) {
 	if w.in.box.resumes() && w.in.Checkpoint.Prepared.Layer != "" {
 		l, err := w.in.w.Layers.Use(w.key, w.in.Checkpoint.Prepared.Layer, w.in.RetiredLayers)
 		if !errors.Is(err, layer.ErrNone) {
 			return l, err
 		}
 	}
+	l, err := w.in.w.Layers.Find(w.key, w.in.RetiredLayers)
+	if !errors.Is(err, layer.ErrNone) {
+		return l, err
+	}
+	w.made = w.in.w.making.begin(ctx, w.key)
 	return w.in.w.Layers.Find(w.key, w.in.RetiredLayers)
+}
+
+// making has the layers that runs of a worker are about to make. So runs that start together are prepared
+// once, instead of each.
+type making struct {
+	mu   sync.Mutex
+	keys map[string]chan struct{} // closed when the preparation has ended
+}
+
+// begin begins the preparation of a layer, or waits until the run that has begun it has ended it, with a layer
+// or without. end ends it. What has waited does not wait again.
+func (m *making) begin(ctx context.Context, key string) (end func()) {
+	m.mu.Lock()
+	ended, begun := m.keys[key]
+	if begun {
+		m.mu.Unlock()
+		select {
+		case <-ended:
+		case <-ctx.Done():
+		}
+		return func() {}
+	}
+	defer m.mu.Unlock()
+	if m.keys == nil {
+		m.keys = map[string]chan struct{}{}
+	}
+	ended = make(chan struct{})
+	m.keys[key] = ended
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.keys, key)
+		close(ended)
+	}
 }
 
 // work is what is left to do on a layer.

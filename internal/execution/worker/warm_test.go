@@ -122,6 +122,40 @@ func TestALaterRunFindsTheSetupDone(t *testing.T) {
 	})
 }
 
+// together starts three attempts in a new environment, and returns how many were prepared in which way.
+func (w *world) together(setup string, want penstock.State) map[string]int {
+	w.t.Helper()
+	created, err := w.Runs.Create(w.t.Context(), w.admin, penstock.RunRequest{
+		Prompt: "demo: say hello", Attempts: new(3),
+		Config: w.environment(penstock.EnvironmentConfig{SetupCommands: []string{setup}}),
+	}, penstock.SourceAPI)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ways := map[string]int{}
+	for _, r := range created.Runs {
+		w.becomes(r.ID, want)
+		for _, payload := range w.payloads(r.ID, "workspace_ready") {
+			ways[fmt.Sprint(payload["from"])]++
+		}
+	}
+	return ways
+}
+
+func TestRunsThatStartTogetherArePreparedOnce(t *testing.T) {
+	eachWarm(t, func(w *world) {
+		want := map[string]int{"cold": 1, "layer": 2}
+		if diff := cmp.Diff(want, w.together("sleep 1; echo done > set-up", penstock.StateSucceeded)); diff != "" {
+			w.t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+// TestRunsDoNotWaitForALayerThatIsNotMade has a setup that fails for each run.
+func TestRunsDoNotWaitForALayerThatIsNotMade(t *testing.T) {
+	eachWarm(t, func(w *world) { w.together("sleep 1; exit 3", penstock.StateFailed) })
+}
+
 // TestTheSetupHasNothingOfTheRun gives the commands of a layer neither variables nor secrets nor files
 // of the run that happens to come first, and no way to its models and its API.
 func TestTheSetupHasNothingOfTheRun(t *testing.T) {

@@ -133,6 +133,7 @@ type Worker struct {
 	spaces *workspaces
 	queue  *queue.Runner
 	layers chan struct{} // gets a value when the layers have changed; holds at most one
+	making making
 }
 
 // New checks the options and makes a worker. It does nothing until Run.

@@ -113,6 +113,12 @@ docker-test: ## test the sandbox docker in full, with a Docker daemon that the t
 	@CI=1 go test -count=1 -timeout 15m ./internal/wall/image ./internal/wall/sandbox
 	@CI=1 go test -count=1 -run 'Container$$|Daemon' ./internal/execution/worker
 
+.PHONY: kills
+kills: build ## kill a server while workspaces are prepared, saved and restored: no turn is lost; KILLS=1000
+	@scripts/need bubblewrap
+	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' PENSTOCK_KILLS='$(or $(KILLS),1000)' \
+		go test -count=1 -timeout 12h -run '^TestKillsLoseNoTurn$$' -v ./cmd/penstock
+
 .PHONY: cap
 cap: build ## prove that no budget is crossed: random schedules, killed processes, both engines; prints a table
 	@scripts/need postgresql bubblewrap curl

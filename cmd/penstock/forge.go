@@ -113,7 +113,7 @@ func (cmd *forgeSetCmd) Run(ctx context.Context, std *stdio, in *connection) err
 	if err := cmd.fields(std, change); err != nil {
 		return err
 	}
-	for _, clear := range []struct {
+	for _, reset := range []struct {
 		given bool
 		flag  string
 		field string
@@ -123,13 +123,13 @@ func (cmd *forgeSetCmd) Run(ctx context.Context, std *stdio, in *connection) err
 		{cmd.AllRuns, "--all-runs", "factories", "--factory"},
 		{cmd.All, "--all", "repositories", "--repository"},
 	} {
-		if !clear.given {
+		if !reset.given {
 			continue
 		}
-		if _, both := change[clear.field]; both {
-			return exitf(exitUsage, "use either %s or %s", clear.other, clear.flag)
+		if _, both := change[reset.field]; both {
+			return exitf(exitUsage, "use either %s or %s", reset.other, reset.flag)
 		}
-		change[clear.field] = nil
+		change[reset.field] = nil
 	}
 	if len(change) == 0 {
 		return exitf(exitUsage, "nothing to change: set --token-file, --read-token-file, --factory, --repository, "+

@@ -72,11 +72,14 @@ func TestConnectionToARealGitea(t *testing.T) {
 	for _, connection := range []string{"acme", "two"} {
 		id := startRun(t, env, "demo: run cd shop && git fetch -q origin && git log --format=%s -1 && "+
 			"curl -sS https://example.com/api/v1/repos/owner/shop/branches && echo && "+
-			"for url in owner/secret.git/info/refs?service=git-upload-pack api/v1/user api/v1/repos/owner/secret owner/secret; do "+
+			"for url in owner/secret.git/info/refs?service=git-upload-pack api/v1/user api/v1/repos/owner/secret "+
+			"owner/secret; do "+
 			"curl -sS -o /dev/null -w \"$url %{http_code}\\n\" \"https://example.com/$url\"; done; "+
-			"curl -sS -o /dev/null -w 'write %{http_code}\\n' -X POST -H 'Content-Type: application/json' -d '{\"new_branch_name\": \"x\"}' "+
+			"curl -sS -o /dev/null -w 'write %{http_code}\\n' -X POST -H 'Content-Type: application/json' "+
+			"-d '{\"new_branch_name\": \"x\"}' "+
 			"https://example.com/api/v1/repos/owner/shop/branches; "+
-			"git checkout -qb penstock/fix && echo two >> README.md && git commit -qam Fix && git push origin HEAD; echo push $?",
+			"git checkout -qb penstock/fix && echo two >> README.md && git commit -qam Fix && "+
+			"git push origin HEAD; echo push $?",
 			"--connection", connection, "--repo", "owner/shop#main", "--wait")
 		logs := call(t, env, "run", "logs", id)
 		logs.want(
@@ -87,7 +90,9 @@ func TestConnectionToARealGitea(t *testing.T) {
 			t.Error("the run has a token")
 		}
 	}
-	var branches []struct{ Name string }
+	var branches []struct {
+		Name string `json:"name"`
+	}
 	if err := json.Unmarshal(g.Do("GET", "/api/v1/repos/owner/shop/branches", owner, nil), &branches); err != nil ||
 		len(branches) != 1 {
 		t.Errorf("got %v, %v, want main alone", branches, err)

@@ -51,7 +51,8 @@ func TestARunReadsThroughAConnection(t *testing.T) {
 		"curl -sS -o /dev/null -w \"$url %{http_code}\\n\" --path-as-is \"https://example.com/$url\"; done; "+
 		"for method in POST PUT PATCH DELETE; do curl -sS -o /dev/null -w \"$method %{http_code}\\n\" -X $method "+
 		"https://example.com/api/v1/repos/acme/shop/contents/x; done; "+
-		"curl -sS -o /dev/null -w 'upload %{http_code}\\n' -X POST https://example.com/acme/shop.git/info/lfs/objects/batch; "+
+		"curl -sS -o /dev/null -w 'upload %{http_code}\\n' -X POST "+
+		"https://example.com/acme/shop.git/info/lfs/objects/batch; "+
 		"git checkout -qb penstock/fix && echo two >> README.md && git commit -qam Fix && git push origin HEAD; "+
 		"echo push $?; env; cat .git/config",
 		"--connection", "acme", "--repo", "acme/shop#main", "--wait")
@@ -69,7 +70,8 @@ func TestARunReadsThroughAConnection(t *testing.T) {
 		t.Errorf("the run has the token:\n%s", logs.out)
 	}
 	for _, c := range host.Calls() {
-		if strings.Contains(strings.ToLower(c), "secret") || strings.HasPrefix(c, "POST ") && !strings.HasSuffix(c, "/git-upload-pack") {
+		writes := strings.HasPrefix(c, "POST ") && !strings.HasSuffix(c, "/git-upload-pack")
+		if strings.Contains(strings.ToLower(c), "secret") || writes {
 			t.Errorf("the forge got %s", c)
 		}
 	}
@@ -81,7 +83,9 @@ func TestARunReadsThroughAConnection(t *testing.T) {
 		t.Error("the push has arrived")
 	}
 
-	call(t, env, "run", "create", "x", "--connection", "acme", "--repo", "acme/secret").want(t, 65, "not for the repository")
+	call(t, env, "run", "create", "x", "--connection", "acme", "--repo", "acme/secret").want(
+		t, 65, "not for the repository",
+	)
 	call(t, env, "run", "create", "x", "--connection", "acne", "--repo", "acme/shop").want(t, 65, "did you mean")
 	call(t, env, "run", "create", "x", "--connection", "acme").want(t, 64, "--repo")
 

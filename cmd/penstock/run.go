@@ -269,8 +269,8 @@ func (cmd *runCreateCmd) request(ctx context.Context, std *stdio, c *client) (_ 
 	return request, nil
 }
 
-// repositoriesOf reads the values of --repo. A connection has the repositories that are not URLs. An error names a value by its position, because it may hold
-// a password.
+// repositoriesOf reads the values of --repo. A connection has the repositories that are not URLs. An error names
+// a value by its position, because it may hold a password.
 func repositoriesOf(list []string, connection string) ([]penstock.RunRepository, error) {
 	var repositories []penstock.RunRepository
 	for i, text := range list {

@@ -100,7 +100,8 @@ func (f *Forge) serve(w http.ResponseWriter, r *http.Request) bool {
 	}
 	if !slices.Contains(scopes, need) && !slices.Contains(scopes, strings.Replace(need, "read", "write", 1)) {
 		respond(w, http.StatusForbidden, map[string]string{"message": fmt.Sprintf(
-			"token does not have at least one of required scope(s), required=[%s], token scope=%s", need, strings.Join(scopes, ","),
+			"token does not have at least one of required scope(s), required=[%s], token scope=%s", need,
+			strings.Join(scopes, ","),
 		)})
 		return true
 	}

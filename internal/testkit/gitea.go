@@ -39,7 +39,7 @@ func NewGitea(tb testing.TB) *Gitea {
 	if binary == "" {
 		tb.Skip("PENSTOCK_TEST_GITEA names no Gitea: run make forge")
 	}
-	dir, err := os.MkdirTemp("", "gitea") // a short path that another user can enter
+	dir, err := os.MkdirTemp("", "gitea") //nolint:usetesting // another user must be able to enter it
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -87,13 +87,12 @@ func NewGitea(tb testing.TB) *Gitea {
 	return g
 }
 
-func command(tb testing.TB, name string, args ...string) string {
+func command(tb testing.TB, name string, args ...string) {
 	tb.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
 	if err != nil {
 		tb.Fatalf("%s %v: %v\n%s", name, args, err, out)
 	}
-	return string(out)
 }
 
 func (g *Gitea) configure() {

@@ -18,7 +18,9 @@ var ErrOtherKeyset = errors.New("the keyset decrypts none of the stored secrets"
 // and saved sessions do not count: nobody has to set them again. A keyset of nil decrypts nothing.
 func CheckKeyset(ctx context.Context, db *store.Store, keyset *secret.Keyset) error {
 	var result error
-	for _, table := range []store.SealedTable{store.SealedSecrets, store.SealedWebhooks, store.SealedEndpoints, store.SealedForges} {
+	for _, table := range []store.SealedTable{
+		store.SealedSecrets, store.SealedWebhooks, store.SealedEndpoints, store.SealedForges,
+	} {
 		for after := (store.SealedRow{Table: table}); ; {
 			rows, err := db.Secrets.SealedRows(ctx, after, reencryptBatch)
 			if err != nil {

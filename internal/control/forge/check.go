@@ -132,7 +132,7 @@ func (c *Connections) giteaScopes(
 // classicScopes reads the scopes that GitHub reports for a classic token. A fine-grained one reports none:
 // GitHub refuses what it may not do.
 func classicScopes(header http.Header) []penstock.ForgeCheck {
-	text := header.Get("X-OAuth-Scopes")
+	text := header.Get("X-Oauth-Scopes")
 	if text == "" {
 		return nil
 	}

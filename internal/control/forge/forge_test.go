@@ -71,7 +71,7 @@ func TestAConnectionIsTriedAtOnce(t *testing.T) {
 			"refused token": {func(r *forge.ConnectRequest) { r.Token = "unknown" }, "/token"},
 			"not the API":   {func(r *forge.ConnectRequest) { r.URL += "/elsewhere" }, "/url"},
 			"plain HTTP":    {func(r *forge.ConnectRequest) { r.URL = strings.Replace(r.URL, "https", "http", 1) }, "https://"},
-			"with a token":  {func(r *forge.ConnectRequest) { r.URL = strings.Replace(r.URL, "//", "//bot:writer@", 1) }, "/url"},
+			"with a token":  {func(r *forge.ConnectRequest) { r.URL = "https://bot:writer@" + r.URL[len("https://"):] }, "/url"},
 			"no token":      {func(r *forge.ConnectRequest) { r.Token = "" }, "/token"},
 			"two lines":     {func(r *forge.ConnectRequest) { r.Token = "writer\nx" }, "/token"},
 			"a page":        {func(r *forge.ConnectRequest) { r.URL += "/acme?tab=x" }, "/url"},
@@ -88,8 +88,9 @@ func TestAConnectionIsTriedAtOnce(t *testing.T) {
 				tt.change(r)
 			})
 			text, _ := json.Marshal(err)
-			if err == nil || !strings.Contains(fmt.Sprint(err)+string(text), tt.want) || strings.Contains(fmt.Sprint(err), "writer") {
-				t.Errorf("%s: got %v %s, want %s", name, err, text, tt.want)
+			shown := fmt.Sprint(err) + string(text)
+			if err == nil || !strings.Contains(shown, tt.want) || strings.Contains(shown, "writer") {
+				t.Errorf("%s: got %s, want %s", name, shown, tt.want)
 			}
 		}
 		if list, err := w.Connections.List(t.Context(), w.admin()); err != nil || len(list) != 1 {
@@ -156,22 +157,22 @@ func TestACheckNamesWhatIsMissing(t *testing.T) {
 		check(penstock.ForgeConnected)
 		w.forge.Grant("writer")
 		check(penstock.ForgeRevoked, "api")
-		w.forge.Answer(func(rw http.ResponseWriter, _ *http.Request) bool {
-			rw.WriteHeader(http.StatusBadGateway)
-			return true
-		})
+		w.forge.Answer(always(status(http.StatusBadGateway)))
 		check(penstock.ForgeRevoked, "api") // that it does not answer now makes nothing better
 		w.forge.Answer(nil)
-		after, err := w.Connections.Update(t.Context(), w.admin(), f.UID, forge.ChangeRequest{Token: new("reader")})
+		replace := func(token string) (penstock.Forge, error) {
+			return w.Connections.Update(t.Context(), w.admin(), f.UID, forge.ChangeRequest{Token: new(token)})
+		}
+		after, err := replace("reader")
 		if err != nil || after.Status != penstock.ForgeDegraded {
 			t.Errorf("got %+v, %v", after, err)
 		}
 		w.forge.Grant("fresh", "write:repository", "write:issue", "read:user")
-		if after, err = w.Connections.Update(t.Context(), w.admin(), f.UID, forge.ChangeRequest{Token: new("fresh")}); err != nil ||
-			after.Status != penstock.ForgeConnected || after.Problem != "" {
+		if after, err = replace("fresh"); err != nil || after.Status != penstock.ForgeConnected ||
+			after.Problem != "" {
 			t.Errorf("got %+v, %v", after, err)
 		}
-		if _, err := w.Connections.Update(t.Context(), w.admin(), f.UID, forge.ChangeRequest{Token: new("gone")}); err == nil {
+		if _, err := replace("gone"); err == nil {
 			t.Error("a token that the forge refuses replaced the one that works")
 		}
 		check(penstock.ForgeConnected)
@@ -195,6 +196,17 @@ func TestACheckWritesNothing(t *testing.T) {
 	})
 }
 
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+func always(answer http.HandlerFunc) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		answer(w, r)
+		return true
+	}
+}
+
 func TestAForgeThatMisbehaves(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) {
 		secondHost := testkit.NewForge(t, t.TempDir())
@@ -203,18 +215,24 @@ func TestAForgeThatMisbehaves(t *testing.T) {
 			status penstock.ForgeStatus // "": the request is rejected
 			want   string
 		}{
-			"down":    {func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(503) }, penstock.ForgePending, "503"},
-			"limited": {func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(429) }, penstock.ForgePending, "429"},
+			"down":    {status(http.StatusServiceUnavailable), penstock.ForgePending, "503"},
+			"limited": {status(http.StatusTooManyRequests), penstock.ForgePending, "429"},
 			"secondary": {func(rw http.ResponseWriter, _ *http.Request) {
 				rw.Header().Set("Retry-After", "60")
-				rw.WriteHeader(403)
+				rw.WriteHeader(http.StatusForbidden)
 			}, penstock.ForgePending, "403"},
-			"cut off": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, penstock.ForgePending, "cannot be reached"},
+			"cut off": {
+				func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, penstock.ForgePending,
+				"cannot be reached",
+			},
 			"a page": {func(rw http.ResponseWriter, _ *http.Request) {
 				rw.Header().Set("Content-Type", "text/html; charset=utf-8")
 				_, _ = rw.Write([]byte("<html>sign in, token=writer</html>"))
 			}, "", "web page"},
-			"another API": {func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write([]byte(`{"hello": 1}`)) }, "", "does not answer as the API"},
+			"another API": {
+				func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write([]byte(`{"hello": 1}`)) }, "",
+				"does not answer as the API",
+			},
 			"endless": {func(rw http.ResponseWriter, _ *http.Request) {
 				for range 300 {
 					if _, err := rw.Write(make([]byte, 64<<10)); err != nil {
@@ -226,7 +244,7 @@ func TestAForgeThatMisbehaves(t *testing.T) {
 				http.Redirect(rw, r, secondHost.URL+r.URL.Path, http.StatusMovedPermanently)
 			}, "", "redirects"},
 		} {
-			w.forge.Answer(func(rw http.ResponseWriter, r *http.Request) bool { tt.answer(rw, r); return true })
+			w.forge.Answer(always(tt.answer))
 			f, err := w.connect(func(r *forge.ConnectRequest) { r.Name = strings.ToLower(strings.ReplaceAll(name, " ", "-")) })
 			text, _ := json.Marshal(err)
 			got := fmt.Sprint(err) + string(text) + f.Problem
@@ -243,7 +261,7 @@ func TestAForgeThatMisbehaves(t *testing.T) {
 // One that answers again is connected without anybody doing anything, and one that lost its token is found.
 func TestConnectionsAreCheckedByThemselves(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) {
-		w.forge.Answer(func(rw http.ResponseWriter, _ *http.Request) bool { rw.WriteHeader(503); return true })
+		w.forge.Answer(always(status(http.StatusServiceUnavailable)))
 		f := w.connected(nil)
 		if f.Status != penstock.ForgePending {
 			t.Fatalf("got %s", f.Status)
@@ -312,7 +330,7 @@ func TestAllRepositoriesAreListed(t *testing.T) {
 		if err != nil || len(list.Repositories) != 1 || list.Repositories[0].Path != "acme/shop2" {
 			t.Errorf("got %+v, %v", list, err)
 		}
-		w.forge.Answer(func(rw http.ResponseWriter, _ *http.Request) bool { rw.WriteHeader(502); return true })
+		w.forge.Answer(always(status(http.StatusBadGateway)))
 		_, err = w.Connections.Repositories(t.Context(), w.admin(), f.UID)
 		if penstock.CodeOf(err) != penstock.CodeUnavailable {
 			t.Errorf("got %v", err)
@@ -326,7 +344,8 @@ func TestWhoManagesConnections(t *testing.T) {
 		agent := w.admin()
 		agent.AgentUID = "agent"
 		for name, p := range map[string]penstock.Principal{
-			"runs": w.As("u", penstock.ScopeRunsWrite, penstock.ScopeFactoriesManage, penstock.ScopeSecretsManage), "agent": agent,
+			"agent": agent,
+			"runs":  w.As("u", penstock.ScopeRunsWrite, penstock.ScopeFactoriesManage, penstock.ScopeSecretsManage),
 		} {
 			ctx := context.Background()
 			_, create := w.Connections.Create(ctx, p, forge.ConnectRequest{Name: "x"})
@@ -380,7 +399,8 @@ func TestARunNamesARepositoryOfAConnection(t *testing.T) {
 			}
 		}
 		for _, address := range []string{
-			w.forge.URL + "/other/shop.git", "https://git.example.com/acme/shop.git", w.forge.URL + "/acme/shop/../../other/shop",
+			w.forge.URL + "/other/shop.git", "https://git.example.com/acme/shop.git",
+			w.forge.URL + "/acme/shop/../../other/shop",
 			w.forge.URL + "/acme/%2e%2e/other/shop", w.forge.URL + "/acme/shop/issues/1",
 		} {
 			config, err := w.start(p, penstock.RunRepository{URL: address})
@@ -396,7 +416,9 @@ func TestARunNamesARepositoryOfAConnection(t *testing.T) {
 			_, err := w.start(p, r)
 			wantField(t, err, pointer)
 		}
-		for _, path := range []string{"", "shop", "/acme/shop", "acme/shop.git", "acme/..", "acme/shop/x", url, "acme/sh op"} {
+		for _, path := range []string{
+			"", "shop", "/acme/shop", "acme/shop.git", "acme/..", "acme/shop/x", url, "acme/sh op",
+		} {
 			_, err := w.start(p, penstock.RunRepository{Connection: "acme", Path: path})
 			wantField(t, err, "/config/repositories/0/path")
 		}
@@ -477,7 +499,7 @@ func TestAClaimAsksAgain(t *testing.T) {
 		}
 		start()
 		a := w.Work()
-		host := strings.Split(strings.TrimPrefix(w.forge.URL, "https://"), ":")[0]
+		host, _, _ := strings.Cut(strings.TrimPrefix(w.forge.URL, "https://"), ":")
 		name := penstock.ForgeCredential + f.UID
 		if a.NetworkSecrets[name] != "reader" || !slices.Equal(a.Network.SecretHosts[name], []string{host}) {
 			t.Errorf("got %v for %v", a.NetworkSecrets, a.Network.SecretHosts)
@@ -496,7 +518,7 @@ func TestAClaimAsksAgain(t *testing.T) {
 			worker.Wait = time.Millisecond
 			_, err := w.Executions.Control().Claim(t.Context(), worker)
 			got := w.Get(id)
-			if got.State != penstock.StateFailed || got.StatusMessage == nil || !strings.Contains(got.StatusMessage.Message, want) {
+			if got.State != penstock.StateFailed || !strings.Contains(fmt.Sprint(got.StatusMessage), want) {
 				t.Errorf("got %v, %s %+v, want %q", err, got.State, got.StatusMessage, want)
 			}
 		}
@@ -574,7 +596,8 @@ func TestACheckOfOldTokensSaysNothingAboutNewOnes(t *testing.T) {
 			done <- got
 		}()
 		<-asked
-		if _, err := w.Connections.Update(t.Context(), w.admin(), f.UID, forge.ChangeRequest{Token: new("fresh")}); err != nil {
+		fresh := forge.ChangeRequest{Token: new("fresh")}
+		if _, err := w.Connections.Update(t.Context(), w.admin(), f.UID, fresh); err != nil {
 			t.Error(err)
 		}
 		close(replaced)

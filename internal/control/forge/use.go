@@ -107,8 +107,9 @@ func (u Use) mayName(f penstock.Forge, path string) bool {
 	})
 }
 
-// Join adds to a policy what a run may reach because of connections: its own repositories, if their connections still
-// allow it, and each URL of its environment that exactly one connection has. The credentials are named "forge:" and the uid of the connection.
+// Join adds to a policy what a run may reach because of connections: its own repositories, if their connections
+// still allow it, and each URL of its environment that exactly one connection has. The credentials are named
+// "forge:" and the uid of the connection.
 func (c *Connections) Join(
 	ctx context.Context, use Use, list []penstock.RunRepository, environment []string, policy *penstock.NetworkPolicy,
 ) error {
@@ -190,7 +191,9 @@ func (c *Connections) Grant(
 	ctx context.Context, use Use, list []penstock.RunRepository, policy penstock.NetworkPolicy,
 ) (map[string]string, error) {
 	named := slices.ContainsFunc(list, func(r penstock.RunRepository) bool { return r.Connection != "" })
-	used := slices.ContainsFunc(policy.Layers, func(l penstock.NetworkLayer) bool { return l.Source == penstock.NetworkForge })
+	used := slices.ContainsFunc(policy.Layers, func(l penstock.NetworkLayer) bool {
+		return l.Source == penstock.NetworkForge
+	})
 	if !named && !used {
 		return nil, nil //nolint:nilnil // nothing to add
 	}

@@ -279,8 +279,8 @@ func (d *driver) operations() []operation {
 		{"GET", base + "/event-types", nil, "any"},
 		{
 			"POST", base + "/forges", map[string]any{
-				"name": "f" + strings.ToLower(penstock.NewID()), "provider": "gitea", "url": d.seen["forge url"], "token": "writer",
-				"read_token": "reader", "repositories": []string{"acme/*"},
+				"name": "f" + strings.ToLower(penstock.NewID()), "provider": "gitea", "url": d.seen["forge url"],
+				"token": "writer", "read_token": "reader", "repositories": []string{"acme/*"},
 			}, forges,
 		},
 		{"GET", base + "/forges", nil, forges},
@@ -739,7 +739,7 @@ func (d *driver) callBadly() {
 		{422, "POST", "/api/v1/event-endpoints", `{"url": "https://hooks.example.com/", "format": "teams"}`},
 		{400, "PATCH", "/api/v1/event-endpoints/" + d.seen["endpoint"], `{"url": null}`},
 		{400, "POST", "/api/v1/forges", `{"name": "x", "provider": "gitea", "url": "http://git.example.com", "token": "t"}`},
-		{422, "POST", "/api/v1/forges", `{"name": "x", "provider": "gitlab", "url": "https://git.example.com", "token": "t"}`},
+		{422, "POST", "/api/v1/forges", `{"name": "x", "provider": "gitlab", "url": "https://example.com", "token": "t"}`},
 		{
 			409, "POST", "/api/v1/forges",
 			map[string]any{"name": "acme", "provider": "gitea", "url": d.seen["forge url"], "token": "writer"},

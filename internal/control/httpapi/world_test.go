@@ -147,7 +147,8 @@ func (w *world) open(ctx context.Context, s settings, dir string, log *slog.Logg
 		forges = testworld.To(w.t, s.forge)
 	}
 	svc := control.New(run.Deps{
-		Forges: forges, Store: db, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: w.url, Sessions: s.sessions, Definitions: mirrors,
+		Store: db, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: w.url, Sessions: s.sessions, Definitions: mirrors,
+		Forges:           forges,
 		PresignDownloads: s.bucket != "",
 		Unpriced: func(model string) string { // as a model of an operator's own provider
 			return map[bool]string{true: "the model has no price"}[model == "own/unpriced"]

@@ -285,7 +285,6 @@ func (fs FactoriesTx) Add(ctx context.Context, r FactoryRow) error {
 	return fs.tx.Secrets().SetUses(ctx, r.Team, SecretOfFactory, r.UID, r.SecretNames())
 }
 
-// Set stores a factory that was read and changed in the transaction. It does not change the
 // Has reports whether a team has a factory.
 func (fs FactoriesTx) Has(ctx context.Context, team, uid string) (bool, error) {
 	var n int
@@ -293,6 +292,7 @@ func (fs FactoriesTx) Has(ctx context.Context, team, uid string) (bool, error) {
 	return n > 0, err
 }
 
+// Set stores a factory that was read and changed in the transaction. It does not change the
 // revision.
 func (fs FactoriesTx) Set(ctx context.Context, r FactoryRow) error {
 	if err := fs.setNames(ctx, r); err != nil {

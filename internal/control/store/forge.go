@@ -77,7 +77,9 @@ func (fs Forges) Due(ctx context.Context, now, until penstock.Time, limit int) (
 	err = fs.s.Write(ctx, func(tx *Tx) error {
 		claimed = nil
 		for _, r := range due {
-			n, err := tx.exec(ctx, "UPDATE forges SET due_at = $1 WHERE uid = $2 AND due_at = $3", int64(until), r.UID, int64(r.DueAt))
+			n, err := tx.exec(ctx, `UPDATE forges
+				SET due_at = $1
+				WHERE uid = $2 AND due_at = $3`, int64(until), r.UID, int64(r.DueAt))
 			if err != nil {
 				return fmt.Errorf("claim connection %s: %w", r.UID, err)
 			}

@@ -8,7 +8,7 @@ import (
 // SealedRow is an encrypted value of a table with the key of its row.
 type SealedRow struct {
 	Table  SealedTable
-	ID     string // the team, the webhook, the event endpoint, the connection, the scope of an idempotency key, the conversation, the pack
+	ID     string // the team, webhook, event endpoint, connection, conversation or pack, or scope of an idempotency key
 	Name   string // of a managed secret, or of the blob of a saved session or a pack
 	N      int64  // its version, or which of a webhook's secrets
 	Sealed []byte

@@ -29,6 +29,8 @@ const warnBefore = 14 * 24 * time.Hour
 // probe asks a forge whether the tokens can do what a connection needs. It writes nothing: the write
 // permissions are tried with a repository that does not exist.
 func (c *Connections) probe(ctx context.Context, f penstock.Forge, t tokens, now penstock.Time) (found, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
 	a := c.api(f, t.Token)
 	result := found{status: penstock.ForgeConnected}
 	bot, header, err := a.user(ctx)

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/wall/egress"
@@ -177,10 +179,18 @@ func (a api) user(ctx context.Context) (penstock.ForgeBot, http.Header, error) {
 	header, err := a.call(ctx, http.MethodGet, "/user", nil, &found)
 	failed, _ := err.(*failure) //nolint:errorlint // call returns it as it is
 	absent := failed != nil && failed.kind == lacking && failed.status != http.StatusForbidden
-	if absent || err == nil && (found.ID <= 0 || found.Login == "" || len(found.Login) > 255) {
+	if absent || err == nil && (found.ID <= 0 || penstock.CheckForgePath(found.Login+"/x") != "") {
 		err = &failure{kind: foreign, text: fmt.Sprintf("it does not answer as the API of %s", a.forge.Provider)}
 	}
+	if !plain(found.Email) {
+		found.Email = ""
+	}
 	return penstock.ForgeBot{ID: found.ID, Login: found.Login, Email: found.Email}, header, err
+}
+
+// plain reports whether a text of a forge can be stored and shown.
+func plain(text string) bool {
+	return len(text) <= 255 && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // repositories lists what the token can read, at most maxListed. more says that there are others.
@@ -203,7 +213,7 @@ func (a api) repositories(ctx context.Context) (list []penstock.ForgeRepository,
 		before := len(list)
 		for _, r := range found {
 			same := func(known penstock.ForgeRepository) bool { return known.ID == r.ID }
-			if penstock.CheckForgePath(r.FullName) != "" || slices.ContainsFunc(list, same) {
+			if penstock.CheckForgePath(r.FullName) != "" || !plain(r.DefaultBranch) || slices.ContainsFunc(list, same) {
 				continue // moved to this page meanwhile
 			}
 			list = append(list, penstock.ForgeRepository{

@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -340,6 +342,23 @@ func checkFactories(ctx context.Context, tx *store.Tx, row store.ForgeRow) error
 func (c *Connections) Update(
 	ctx context.Context, p penstock.Principal, uid string, req ChangeRequest,
 ) (penstock.Forge, error) {
+	for range 5 {
+		out, err := c.update(ctx, p, uid, req)
+		if !errors.Is(err, errReplaced) {
+			return out, err
+		}
+	}
+	return penstock.Forge{}, &penstock.Error{
+		Code: penstock.CodeUnavailable, Detail: "others keep changing the connection", RetryAfter: time.Second,
+	}
+}
+
+var errReplaced = errors.New("the tokens of the connection were replaced meanwhile")
+
+// update returns errReplaced if somebody has replaced a token since it began.
+func (c *Connections) update(
+	ctx context.Context, p penstock.Principal, uid string, req ChangeRequest,
+) (penstock.Forge, error) {
 	before, err := c.find(ctx, p, uid)
 	if err != nil {
 		return penstock.Forge{}, err
@@ -368,6 +387,13 @@ func (c *Connections) Update(
 		if err != nil {
 			return err
 		}
+		old := tokens{}
+		if row, err = changed(row, &old, req); err != nil {
+			return err
+		}
+		if tried && !bytes.Equal(row.Sealed, before.Sealed) {
+			return errReplaced
+		}
 		if tried {
 			apply(&row, result, now)
 			row.ReadToken = t.ReadToken != ""
@@ -375,7 +401,7 @@ func (c *Connections) Update(
 				return err
 			}
 		}
-		row.Factories, row.Repositories, row.UpdatedAt = after.Factories, after.Repositories, now
+		row.UpdatedAt = now
 		if err := checkFactories(ctx, tx, row); err != nil {
 			return err
 		}
@@ -482,6 +508,7 @@ func settle(
 const (
 	checkEvery = time.Hour
 	retryEvery = 5 * time.Minute // while something is wrong
+	probeLimit = time.Minute     // for all requests of a check
 	claimTime  = 2 * time.Minute // for the server that checks
 	checkBatch = 20
 )
@@ -508,25 +535,30 @@ func (c *Connections) CheckDue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, row := range due {
-		before := row.Status
-		result, now, err := c.tried(ctx, row)
-		if err == nil {
-			err = c.store.Write(ctx, func(tx *store.Tx) error {
-				_, err := settle(ctx, tx, row, result, now)
-				return err
-			})
-		}
-		switch {
-		case penstock.CodeOf(err) == penstock.CodeNotFound: // deleted meanwhile
-		case err != nil:
-			c.log.Error("cannot check a connection", "forge_uid", row.UID, "error", err)
-		case result.status != before:
-			c.log.Warn("a connection has changed", "forge_uid", row.UID, "name", row.Name, "status", result.status,
-				"problem", result.problem)
-		}
+	var checking sync.WaitGroup
+	for _, row := range due { // side by side: one that hangs delays no other
+		checking.Go(func() { c.checkOne(ctx, row) })
 	}
+	checking.Wait()
 	return ctx.Err()
+}
+
+func (c *Connections) checkOne(ctx context.Context, row store.ForgeRow) {
+	result, now, err := c.tried(ctx, row)
+	if err == nil {
+		err = c.store.Write(ctx, func(tx *store.Tx) error {
+			_, err := settle(ctx, tx, row, result, now)
+			return err
+		})
+	}
+	switch {
+	case penstock.CodeOf(err) == penstock.CodeNotFound || ctx.Err() != nil: // deleted meanwhile, or the server stops
+	case err != nil:
+		c.log.Error("cannot check a connection", "forge_uid", row.UID, "error", err)
+	case result.status != row.Status:
+		c.log.Warn("a connection has changed", "forge_uid", row.UID, "name", row.Name, "status", result.status,
+			"problem", result.problem)
+	}
 }
 
 // RepositoryList is what a connection can read, within its own limits.

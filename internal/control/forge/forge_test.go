@@ -608,3 +608,102 @@ func TestACheckOfOldTokensSaysNothingAboutNewOnes(t *testing.T) {
 		}
 	})
 }
+
+// Two people who change a connection at the same time both get what they asked for.
+func TestTwoChangesAtTheSameTime(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		f := w.connected(nil)
+		w.forge.Grant("fresh", "write:repository", "write:issue", "read:user")
+		update := func(req forge.ChangeRequest) error {
+			_, err := w.Connections.Update(context.Background(), w.admin(), f.UID, req)
+			return err
+		}
+		asked, go1 := make(chan struct{}, 9), make(chan struct{})
+		w.forge.Answer(func(_ http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == "/api/v1/user" && r.Header.Get("Authorization") == "Bearer fresh" {
+				asked <- struct{}{}
+				<-go1
+			}
+			return false
+		})
+		done := make(chan error)
+		go func() { done <- update(forge.ChangeRequest{Token: new("fresh")}) }()
+		<-asked
+		if err := update(forge.ChangeRequest{Repositories: &[]string{"acme/*"}}); err != nil {
+			t.Error(err)
+		}
+		if err := update(forge.ChangeRequest{ReadToken: new("reader")}); err != nil {
+			t.Error(err)
+		}
+		close(go1)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		got, err := w.Connections.Read(t.Context(), w.admin(), f.UID)
+		if err != nil || !got.ReadToken || !slices.Equal(got.Repositories, []string{"acme/*"}) {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		w.forge.Grant("writer")
+		checked, err := w.Connections.Check(t.Context(), w.admin(), f.UID)
+		if err != nil || checked.Forge.Status != penstock.ForgeConnected {
+			t.Errorf("got %+v, %v; the new token was lost", checked, err)
+		}
+	})
+}
+
+// A forge that hangs delays no other connection, and is not stored as it likes.
+func TestWhatAForgeSaysIsChecked(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		hanging := testkit.NewForge(t, t.TempDir())
+		release := make(chan struct{})
+		f := w.connected(func(r *forge.ConnectRequest) { r.Name = "good" })
+		w.connected(func(r *forge.ConnectRequest) { r.Name, r.URL = "hanging", hanging.URL })
+		hanging.Answer(always(func(http.ResponseWriter, *http.Request) { <-release }))
+		w.forge.Grant("writer")
+		w.Write(func(tx *store.Tx) error {
+			for _, name := range []string{f.UID, w.uidOf("hanging")} {
+				row, err := tx.Forges().Lock(t.Context(), store.DefaultTeam, name)
+				if err != nil {
+					return err
+				}
+				row.DueAt = 1
+				if name == f.UID {
+					row.DueAt = 2 // after the other
+				}
+				if err := tx.Forges().Set(t.Context(), row); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		done := make(chan error)
+		go func() { done <- w.Connections.CheckDue(context.Background()) }()
+		testkit.Eventually(t, 10*time.Second, func() error {
+			got, err := w.Connections.Read(t.Context(), w.admin(), f.UID)
+			if err == nil && got.Status != penstock.ForgeRevoked {
+				err = fmt.Errorf("got %s while another forge hangs", got.Status)
+			}
+			return err
+		})
+		close(release)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		w.forge.Answer(always(func(rw http.ResponseWriter, _ *http.Request) {
+			_, _ = rw.Write([]byte(`{"id": 1, "login": "bot\u001b[2J", "email": "x"}`))
+		}))
+		if _, err := w.connect(func(r *forge.ConnectRequest) { r.Name = "odd" }); err == nil {
+			t.Error("a login with control characters was stored")
+		}
+	})
+}
+
+func (w *world) uidOf(name string) string {
+	w.T.Helper()
+	list, err := w.Connections.List(w.T.Context(), w.admin())
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	i := slices.IndexFunc(list, func(f penstock.Forge) bool { return f.Name == name })
+	return list[i].UID
+}

@@ -151,6 +151,13 @@ func (c *Connections) Join(
 	return nil
 }
 
+// readable are the parts of a repository that runs may read by the API of a forge. Others have what is none of a
+// run's business: settings, keys, secrets, alerts about leaked secrets, tokens of runners.
+var readable = []string{
+	"assignees", "branches", "comments", "commits", "compare", "contents", "git", "issues", "labels", "languages",
+	"media", "milestones", "pulls", "raw", "readme", "releases", "reviewers", "statuses", "tags", "topics",
+}
+
 // readRules lets a run read one repository of a forge: by git, and by the API. A push, an upload of LFS and
 // every other write is not among them.
 func readRules(f penstock.Forge, path string) []penstock.NetworkRule {
@@ -174,10 +181,14 @@ func readRules(f penstock.Forge, path string) []penstock.NetworkRule {
 	}
 	bearer := penstock.NetworkCredential{Secret: credentialOf(f), As: penstock.CredentialBearer}
 	of := api.EscapedPath() + "/repos/" + path
+	parts := []string{of}
+	for _, name := range readable {
+		parts = append(parts, of+"/"+name, of+"/"+name+"/*")
+	}
 	return []penstock.NetworkRule{
 		rule(base.Hostname(), base.Port(), git, read, []string{prefix + ".git/info/refs", prefix + "/info/refs"}),
 		rule(base.Hostname(), base.Port(), git, post, []string{prefix + ".git/git-upload-pack", prefix + "/git-upload-pack"}),
-		rule(api.Hostname(), api.Port(), bearer, read, []string{of, of + "/*"}),
+		rule(api.Hostname(), api.Port(), bearer, read, parts),
 	}
 }
 

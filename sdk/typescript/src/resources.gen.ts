@@ -1599,7 +1599,6 @@ export class ForgesResource extends Resource {
         method: 'POST',
         path: '/forges/{forgeUid}/check',
         args: { forgeUid },
-        once: true,
       },
       options,
     );

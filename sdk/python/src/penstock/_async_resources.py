@@ -1453,7 +1453,7 @@ class AsyncForges(AsyncResource):
         """
         return await self._call(operations.delete_forge, arguments, forge_uid)
 
-    async def check(self, forge_uid: str, **arguments: Unpack[Options]) -> types.ForgeChecked:
+    async def check(self, forge_uid: str, **arguments: Unpack[PostOptions]) -> types.ForgeChecked:
         """Check a connection.
 
         Asks the forge whether the tokens can do what a connection needs, names each permission

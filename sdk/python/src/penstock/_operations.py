@@ -1310,6 +1310,7 @@ check_forge: Operation[types.ForgeChecked] = Operation(
     "/forges/{uid}/check",
     response_type=types.ForgeChecked,
     path_names=("forge_uid",),
+    takes_key=True,
 )
 
 list_forge_repositories: Operation[types.ListForgeRepositoriesResponse] = Operation(

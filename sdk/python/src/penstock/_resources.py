@@ -1409,7 +1409,7 @@ class Forges(Resource):
         """
         return self._call(operations.delete_forge, arguments, forge_uid)
 
-    def check(self, forge_uid: str, **arguments: Unpack[Options]) -> types.ForgeChecked:
+    def check(self, forge_uid: str, **arguments: Unpack[PostOptions]) -> types.ForgeChecked:
         """Check a connection.
 
         Asks the forge whether the tokens can do what a connection needs, names each permission

@@ -87,9 +87,9 @@ function subscribeQueries(changed: () => void): () => void {
   return queries.subscribe(notifyManager.batchCalls(changed));
 }
 
-/** Whether a query of the page could not reach the server. A 4xx response reached it. */
+/** Whether a query of the page could not reach the server. A 4xx response reached it. One with `elsewhere` also fails if a forge is away. */
 function isLost(): boolean {
-  return queries.getAll().some((query) => query.isActive() && isAway(query.state.fetchFailureReason));
+  return queries.getAll().some((query) => query.isActive() && !query.meta?.elsewhere && isAway(query.state.fetchFailureReason));
 }
 
 /** Warns that the page may be out of date while the server cannot be reached. */

@@ -18,12 +18,14 @@ export interface FormDialogProps {
   /** An error from loading the choices. */
   error?: unknown;
   size?: string;
-  children: ReactNode;
+  /** The fields. A function gets the error of the last request, to show its parts at them. */
+  children: ReactNode | ((error: unknown) => ReactNode);
 }
 
 /** A form in a dialog. */
 export function FormDialog({ title, close, action, submit, done, incomplete, error, size, children }: FormDialogProps) {
-  const sending = useMutation({ mutationFn: submit, onSuccess: done ?? close });
+  // Nothing keeps what was sent, which can be a secret.
+  const sending = useMutation({ mutationFn: submit, onSuccess: done ?? close, gcTime: 0 });
   const send = (event: FormEvent): void => {
     event.preventDefault();
     sending.mutate();
@@ -32,7 +34,7 @@ export function FormDialog({ title, close, action, submit, done, incomplete, err
     <Dialog title={title} close={close} {...(size ? { size } : {})}>
       <form onSubmit={send}>
         <Stack gap="sm">
-          {children}
+          {typeof children === 'function' ? children(sending.error) : children}
           <Failure error={sending.error ?? error} />
           <Group justify="flex-end" gap="xs">
             <Button variant="default" onClick={close}>

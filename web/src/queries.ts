@@ -215,6 +215,22 @@ export const historyQuery = (uid: string, cursor?: string) =>
 
 export const budgetsQuery = queryOptions({ queryKey: ['budgets'], queryFn: ({ signal }) => client.budgets.list({ signal }) });
 
+/** The connections to forges. */
+export const forgesQuery = queryOptions({ queryKey: ['forges'], queryFn: ({ signal }) => client.forges.list({ signal }) });
+
+export const forgeQuery = (uid: string) =>
+  queryOptions({ queryKey: ['forges', uid], queryFn: ({ signal }) => client.forges.get(uid, { signal }) });
+
+/** What the forge lists at this moment. If it does not answer, the page says so at once, and not that this server is away. */
+export const forgeRepositoriesQuery = (uid: string) =>
+  queryOptions({
+    queryKey: ['forges', uid, 'repositories'],
+    queryFn: ({ signal }) => client.forges.repositories(uid, { signal, maxRetries: 0 }),
+    retry: false,
+    staleTime: 60_000,
+    meta: { elsewhere: true },
+  });
+
 /** The receivers of messages about events. */
 export const endpointsQuery = queryOptions({
   queryKey: ['endpoints'],

@@ -143,6 +143,18 @@ const keysRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/keys/KeysPage.tsx'), 'KeysPage'),
 });
 
+const forgesRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/forges',
+  component: lazyRouteComponent(() => import('./pages/forges/ForgesPage.tsx'), 'ForgesPage'),
+});
+
+const forgeRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/forges/$uid',
+  component: lazyRouteComponent(() => import('./pages/forges/ForgePage.tsx'), 'ForgePage'),
+});
+
 const endpointsRoute = createRoute({
   getParentRoute: () => appRoute,
   path: '/event-endpoints',
@@ -262,6 +274,8 @@ const routeTree = rootRoute.addChildren([
     spendRoute,
     workersRoute,
     secretsRoute,
+    forgesRoute,
+    forgeRoute,
     endpointsRoute,
     endpointRoute,
     keysRoute,

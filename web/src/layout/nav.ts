@@ -21,6 +21,7 @@ export const places: Place[] = [
   { label: 'Spend', to: '/spend', icon: 'coin', scope: 'runs:read' },
   { label: 'Workers', to: '/workers', icon: 'server', scope: 'runs:read' },
   { label: 'Event endpoints', to: '/event-endpoints', icon: 'external', scope: 'events:manage' },
+  { label: 'Forges', to: '/forges', icon: 'branch', scope: 'forges:manage' },
   { label: 'Secrets', to: '/secrets', icon: 'lock', scope: 'secrets:manage' },
   { label: 'Keys', to: '/keys', icon: 'key', scope: 'keys:manage' },
   { label: 'Settings', to: '/settings', icon: 'gear', scope: 'runs:read' },

@@ -51,6 +51,9 @@ type Principal struct {
 	AgentUID string
 }
 
+// IsAgent reports whether the key is an agent's, or of an execution.
+func (p Principal) IsAgent() bool { return p.AgentUID != "" || p.RunID != "" }
+
 // May reports whether p has scope.
 func (p Principal) May(scope Scope) bool {
 	return slices.Contains(p.Scopes, scope) || slices.Contains(p.Scopes, ScopeAdmin) ||

@@ -105,3 +105,38 @@ func TestARunReadsThroughAConnection(t *testing.T) {
 	call(t, env, "forge", "delete", uid).want(t, 0)
 	call(t, env, "run", "follow-up", id, "demo: run echo again", "--wait").want(t, 1, "connection acme, which was deleted")
 }
+
+// A connection is for single repositories of its host: an environment that names another one gets no token for it,
+// also if the run uses the connection.
+func TestTheEnvironmentGetsNoTokenForAnotherRepository(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, name := range []string{"acme/shop.git", "acme/secret.git"} {
+		testkit.Bare(t, root, name)
+	}
+	host := testkit.NewForge(t, root)
+	s := testkit.Serve(t, testkit.ServeOptions{
+		Args: []string{"--upstream-proxy", proxyTo(t, host.Listener.Addr().String()), "--ca-file", host.CAFile},
+		Env:  []string{"GIT_SSL_CAINFO=" + host.CAFile},
+	})
+	env := client(s)
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("writer\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call(t, env, "forge", "connect", "acme", "--repository", "acme/shop", "--provider", "gitea",
+		"--url", "https://example.com", "--token-file", token).want(t, 0)
+	for name, repo := range map[string]string{"other": "secret", "covered": "shop"} {
+		call(t, env, "environment", "create", name, "--repo", "https://example.com/acme/"+repo+".git").want(t, 0)
+	}
+	call(t, env, "run", "create", "x", "--environment", "covered", "--wait").want(t, 0)
+	host.Calls()
+	call(t, env, "run", "create", "x", "--environment", "other", "--connection", "acme", "--repo", "acme/shop", "--wait").want(
+		t, 1, "FAILED", "cannot clone the repository secret",
+	)
+	for _, c := range host.Calls() {
+		if strings.HasSuffix(c, "secret.git/git-upload-pack") {
+			t.Errorf("the forge got %s", c)
+		}
+	}
+}

@@ -339,6 +339,9 @@ func (s *Schedules) define(
 		request.Set(&config, req.Config)
 		config.SkillSpec, r.Config = req.Skill, &config
 	}
+	if p.IsAgent() && r.Config != nil && len(r.Config.Repositories) > 0 { // its runs would not have the agent's limits
+		bad("/agent_config/repositories", "must not be set with the key of an agent: use an environment")
+	}
 	r.UpdatedAt, r.UpdatedBy = now, &p.Actor
 	request.Name(bad, r.Name, true)
 	if _, err := parseCronIn(r.Cron, time.UTC); err != nil {

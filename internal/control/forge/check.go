@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,8 @@ type found struct {
 	expires penstock.Time
 	checks  []penstock.ForgeCheck
 	failed  *failure // of the first call
+
+	readRefused bool // the forge does not know the token of runs
 }
 
 // warnBefore is how long before the end of its token a connection is degraded.
@@ -50,6 +53,18 @@ func (c *Connections) probe(ctx context.Context, f penstock.Forge, t tokens, now
 		result.bot, result.expires = &bot, expiry(header)
 	}
 	result.checks = append(result.checks, user)
+	if t.ReadToken != "" {
+		_, _, err := c.api(f, t.ReadToken).user(ctx)
+		var failed *failure
+		if err != nil && !errors.As(err, &failed) {
+			return result, err
+		}
+		check := penstock.ForgeCheck{Name: "read_token", Passed: failed == nil || failed.status == http.StatusForbidden}
+		if !check.Passed {
+			check.Detail, result.readRefused = failed.text, failed.kind == refused
+		}
+		result.checks = append(result.checks, check)
+	}
 	if f.Provider == penstock.HostGitHub {
 		result.checks = append(result.checks, classicScopes(header)...)
 	} else {
@@ -88,7 +103,7 @@ func afterFailure(f penstock.Forge, failed *failure) (penstock.ForgeStatus, stri
 func (c *Connections) giteaScopes(
 	ctx context.Context, f penstock.Forge, t tokens, login string,
 ) (list []penstock.ForgeCheck, err error) {
-	nowhere := "/repos/" + url.PathEscape(login) + "/" + penstock.NewUID()
+	nowhere := "/repos/" + url.PathEscape(cmp.Or(login, "penstock")) + "/" + penstock.NewUID()
 	try := func(name, token, method, path string, want bool) error {
 		_, err := c.api(f, token).call(ctx, method, path, struct{}{}, nil)
 		var failed *failure

@@ -26,6 +26,7 @@ const (
 	maxResponse = 8 << 20
 	pageSize    = 50 // Gitea allows no more by default
 	maxListed   = 500
+	maxPages    = 60
 )
 
 // api is the API of a forge with one token.
@@ -224,6 +225,8 @@ func (a api) repositories(ctx context.Context) (list []penstock.ForgeRepository,
 		switch {
 		case len(list) > maxListed:
 			return list[:maxListed], true, nil
+		case page == maxPages:
+			return list, true, nil
 		// A forge may give fewer than was asked for, so only an empty page is the last one. One that repeats
 		// itself ends, too.
 		case len(found) == 0 || len(list) == before:

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -244,6 +245,8 @@ var forgeName = penstock.LazyRegexp(`^[a-z0-9][a-z0-9-]{0,62}$`)
 // rejects returns an error for tokens that a forge refuses, and for a URL that is not its API.
 func rejects(result found) error {
 	switch {
+	case result.readRefused:
+		return penstock.Invalid("/read_token", "the forge refuses it (401)")
 	case result.failed == nil || result.failed.kind == noAnswer:
 		return nil
 	case result.failed.kind == refused:
@@ -289,8 +292,14 @@ func canonicalURL(provider penstock.ForgeProvider, text string) (canonical, wron
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	if port := u.Port(); port != "" && port != "443" {
-		host += ":" + port
+	if port := u.Port(); port != "" {
+		number, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || number == 0 {
+			return "", "has a port that is not a number from 1 to 65535"
+		}
+		if number != 443 {
+			host += ":" + strconv.FormatUint(number, 10)
+		}
 	}
 	return "https://" + host + path, ""
 }
@@ -375,7 +384,11 @@ func (c *Connections) update(
 	tried := req.Token != nil || req.ReadToken != nil || slices.Contains(req.Cleared, "read_token")
 	var result found
 	if tried {
-		if result, err = c.probe(ctx, after.Forge, t, now); err == nil {
+		result, err = c.probe(ctx, after.Forge, t, now)
+		switch {
+		case err == nil && result.failed != nil && result.failed.kind == noAnswer:
+			err = unavailable(after.Forge, result.failed) // the tokens that it has may work
+		case err == nil:
 			err = rejects(result)
 		}
 		if err != nil {
@@ -492,12 +505,13 @@ func (c *Connections) tried(ctx context.Context, row store.ForgeRow) (found, pen
 	return result, now, err
 }
 
-// settle stores the result of a check, unless the tokens have changed meanwhile.
+// settle stores the result of a check, unless the tokens have changed or were checked meanwhile.
 func settle(
 	ctx context.Context, tx *store.Tx, checked store.ForgeRow, result found, now penstock.Time,
 ) (store.ForgeRow, error) {
 	row, err := tx.Forges().Lock(ctx, checked.Team, checked.UID)
-	if err != nil || !bytes.Equal(row.Sealed, checked.Sealed) {
+	later := row.CheckedAt != checked.CheckedAt // a check that began after this one was faster
+	if err != nil || later || !bytes.Equal(row.Sealed, checked.Sealed) {
 		return row, err
 	}
 	apply(&row, result, now)
@@ -520,7 +534,7 @@ func apply(row *store.ForgeRow, result found, now penstock.Time) {
 	if result.status == penstock.ForgeConnected {
 		row.DueAt = now.Add(checkEvery)
 	}
-	if result.bot != nil {
+	if result.failed == nil {
 		row.Bot, row.ExpiresAt = result.bot, result.expires
 	}
 	if result.failed == nil || result.failed.kind == refused {
@@ -577,6 +591,8 @@ func (c *Connections) Repositories(ctx context.Context, p penstock.Principal, ui
 	if err != nil {
 		return RepositoryList{}, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
 	all, more, err := c.api(row.Forge, t.Token).repositories(ctx)
 	if err != nil {
 		return RepositoryList{}, unavailable(row.Forge, err)

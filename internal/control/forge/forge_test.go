@@ -7,12 +7,15 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/forge"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -440,42 +443,25 @@ func wantField(t *testing.T, err error, pointer string) {
 	}
 }
 
-// An agent's own run is the limit of what its runs get from connections.
-func TestAnAgentGetsNoMoreThanItsRun(t *testing.T) {
+// An agent gets nothing of a connection: by its name, by a URL, or by a schedule whose runs are a person's.
+func TestAnAgentDoesNotUseConnections(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) {
 		w.connected(nil)
+		agent := w.CreateAgent(factory.IdentityRequest{Name: new("agent")})
 		p := w.As("u", penstock.ScopeRunsWrite, penstock.ScopeRunsRead)
-		created, err := w.Runs.Create(t.Context(), p, penstock.RunRequest{Prompt: "x", Config: &penstock.Config{
-			Repositories: []penstock.RunRepository{{Connection: "acme", Path: "acme/shop"}},
-		}}, penstock.SourceAPI)
-		if err != nil {
-			t.Fatal(err)
-		}
-		other, err := w.Runs.Create(t.Context(), p, penstock.RunRequest{Prompt: "x", Config: &penstock.Config{
-			Repositories: []penstock.RunRepository{{Connection: "acme", Path: "acme/secret"}},
-		}}, penstock.SourceAPI)
-		if err != nil {
-			t.Fatal(err)
-		}
-		agent := p
-		agent.RunID = created.ID
-		create := func(parent string, r penstock.RunRepository) error {
-			_, err := w.Runs.Create(t.Context(), agent, penstock.RunRequest{
-				Prompt: "x", ParentID: parent, Config: &penstock.Config{Repositories: []penstock.RunRepository{r}},
-			}, penstock.SourceAPI)
-			return err
-		}
-		if err := create(created.ID, penstock.RunRepository{Connection: "acme", Path: "acme/shop"}); err != nil {
-			t.Errorf("the repository of its own run: %v", err)
-		}
-		for _, parent := range []string{created.ID, other.ID, ""} {
-			for _, r := range []penstock.RunRepository{
-				{Connection: "acme", Path: "acme/secret"}, {URL: w.forge.URL + "/acme/secret.git"},
-			} {
-				if err := create(parent, r); err == nil {
-					t.Errorf("an agent of acme/shop got %+v below %q", r, parent)
-				}
+		p.AgentUID, p.Actor = agent.UID, access.AgentActor(agent)
+		for _, r := range []penstock.RunRepository{
+			{Connection: "acme", Path: "acme/shop"}, {Connection: "acne", Path: "acme/shop"},
+			{URL: w.forge.URL + "/acme/shop.git"},
+		} {
+			_, err := w.start(p, r)
+			if err == nil || strings.Contains(fmt.Sprint(err), "did you mean") {
+				t.Errorf("%+v: got %v", r, err)
 			}
+			_, err = w.Schedules.Create(t.Context(), p, factory.ScheduleRequest{
+				Name: "s", Cron: "@daily", Prompt: "x", Config: &penstock.Config{Repositories: []penstock.RunRepository{r}},
+			})
+			wantField(t, err, "/agent_config/repositories")
 		}
 	})
 }
@@ -706,4 +692,84 @@ func (w *world) uidOf(name string) string {
 	}
 	i := slices.IndexFunc(list, func(f penstock.Forge) bool { return f.Name == name })
 	return list[i].UID
+}
+
+func TestTokensAreTried(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		_, err := w.connect(func(r *forge.ConnectRequest) { r.ReadToken = "unknown" })
+		wantField(t, err, "/read_token")
+		f := w.connected(func(r *forge.ConnectRequest) { r.ReadToken = "reader" })
+		update := func(req forge.ChangeRequest) error {
+			_, err := w.Connections.Update(t.Context(), w.admin(), f.UID, req)
+			return err
+		}
+		wantField(t, update(forge.ChangeRequest{ReadToken: new("unknown")}), "/read_token")
+		w.forge.Answer(always(status(http.StatusServiceUnavailable)))
+		if err := update(forge.ChangeRequest{Token: new("typo")}); penstock.CodeOf(err) != penstock.CodeUnavailable {
+			t.Errorf("got %v", err)
+		}
+		if err := update(forge.ChangeRequest{Repositories: &[]string{"acme/*"}}); err != nil {
+			t.Errorf("a change that needs no answer of the forge: %v", err)
+		}
+		w.forge.Answer(nil)
+		checked, err := w.Connections.Check(t.Context(), w.admin(), f.UID)
+		if err != nil || checked.Forge.Status != penstock.ForgeConnected {
+			t.Errorf("got %+v, %v; the token that works is gone", checked, err)
+		}
+		w.forge.Grant("nobody", "write:repository", "write:issue")
+		if err := update(forge.ChangeRequest{Token: new("nobody")}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := w.Connections.Read(t.Context(), w.admin(), f.UID); err != nil || got.Bot != nil {
+			t.Errorf("got the bot %+v of the token before, %v", got.Bot, err)
+		}
+	})
+}
+
+func TestAnOlderCheckDoesNotWin(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		f := w.connected(nil)
+		asked, answer := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		w.forge.Answer(func(rw http.ResponseWriter, _ *http.Request) (answered bool) {
+			once.Do(func() {
+				close(asked)
+				<-answer
+				rw.WriteHeader(http.StatusUnauthorized)
+				answered = true
+			})
+			return answered
+		})
+		done := make(chan error)
+		check := func() error {
+			_, err := w.Connections.Check(context.Background(), w.admin(), f.UID)
+			return err
+		}
+		go func() { done <- check() }()
+		<-asked
+		w.forge.Answer(nil)
+		if err := check(); err != nil {
+			t.Error(err)
+		}
+		close(answer)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if got, err := w.Connections.Read(t.Context(), w.admin(), f.UID); err != nil || got.Status != penstock.ForgeConnected {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	})
+}
+
+func TestPortsOfForges(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		for _, port := range []string{"0", "65536", "99999", "x"} {
+			_, err := w.connect(func(r *forge.ConnectRequest) { r.URL = "https://git.example.com:" + port })
+			wantField(t, err, "/url")
+		}
+		host, port, _ := strings.Cut(strings.TrimPrefix(w.forge.URL, "https://"), ":")
+		if f := w.connected(func(r *forge.ConnectRequest) { r.URL = "https://" + host + ":0" + port }); f.URL != w.forge.URL {
+			t.Errorf("got %s, want %s", f.URL, w.forge.URL)
+		}
+	})
 }

@@ -17,10 +17,7 @@ import (
 // Use is a run that may use connections.
 type Use struct {
 	Team, Factory string
-	// Within lists the repositories that an agent may name, because its own run has them; nil: the caller is no
-	// agent.
-	Within []penstock.RunRepository
-	Agent  bool
+	Agent         bool // the key of an agent creates the run
 }
 
 // Resolve gives each repository of a run the connection that it uses: the one that it names, or the only one
@@ -52,8 +49,11 @@ func (c *Connections) Resolve(
 }
 
 func (u Use) resolve(rows []store.ForgeRow, r *penstock.RunRepository) (pointer, detail string) {
-	if r.Connection == "" {
+	switch {
+	case r.Connection == "":
 		return u.implied(rows, r)
+	case u.Agent: // before it could learn which connections exist
+		return "connection", "the key of an agent cannot use connections for the runs that it creates"
 	}
 	i := slices.IndexFunc(rows, func(row store.ForgeRow) bool { return row.Name == r.Connection })
 	if i < 0 {
@@ -75,36 +75,30 @@ func (u Use) resolve(rows []store.ForgeRow, r *penstock.RunRepository) (pointer,
 	if detail := forge.MayUse(u.Factory, r.Path); detail != "" {
 		return "path", detail
 	}
-	if !u.mayName(forge, r.Path) {
-		return "connection", "an agent can only name repositories of its own run through a connection"
-	}
 	r.URL = forge.CloneURL(r.Path)
 	return "", ""
 }
 
 // implied sets the connection of a repository that is given by its URL.
 func (u Use) implied(rows []store.ForgeRow, r *penstock.RunRepository) (pointer, detail string) {
+	if u.Agent {
+		return "", ""
+	}
 	var names []string
-	var found, path string
+	found := *r
 	for _, row := range rows {
-		p, has := row.PathOf(r.URL)
-		if has && row.MayUse(u.Factory, p) == "" && u.mayName(row.Forge, p) {
-			names, found, path = append(names, row.Name), row.Name, p
+		path, has := row.PathOf(r.URL)
+		if has && row.MayUse(u.Factory, path) == "" {
+			names = append(names, row.Name)
+			found.Connection, found.Path, found.URL = row.Name, path, row.CloneURL(path)
 		}
 	}
 	if len(names) > 1 {
 		return "url", fmt.Sprintf("more than one connection has it (%s): use connection and path instead",
 			strings.Join(names, ", "))
 	}
-	r.Connection, r.Path = found, path
+	*r = found
 	return "", ""
-}
-
-// mayName reports whether the caller may name a repository through a connection.
-func (u Use) mayName(f penstock.Forge, path string) bool {
-	return !u.Agent || slices.ContainsFunc(u.Within, func(own penstock.RunRepository) bool {
-		return own.Connection == f.Name && strings.EqualFold(own.Path, path)
-	})
 }
 
 // Join adds to a policy what a run may reach because of connections: its own repositories, if their connections
@@ -152,9 +146,9 @@ func (c *Connections) Join(
 }
 
 // readable are the parts of a repository that runs may read by the API of a forge. Others have what is none of a
-// run's business: settings, keys, secrets, alerts about leaked secrets, tokens of runners.
+// run's business: settings, hooks, keys, secrets, variables, tokens of runners, and comparisons with private forks.
 var readable = []string{
-	"assignees", "branches", "comments", "commits", "compare", "contents", "git", "issues", "labels", "languages",
+	"assignees", "branches", "comments", "commits", "contents", "git", "issues", "labels", "languages",
 	"media", "milestones", "pulls", "raw", "readme", "releases", "reviewers", "statuses", "tags", "topics",
 }
 
@@ -181,7 +175,10 @@ func readRules(f penstock.Forge, path string) []penstock.NetworkRule {
 	}
 	bearer := penstock.NetworkCredential{Secret: credentialOf(f), As: penstock.CredentialBearer}
 	of := api.EscapedPath() + "/repos/" + path
-	parts := []string{of}
+	var parts []string
+	if f.Provider == penstock.HostGitea { // GitHub's answer can have a token to clone it
+		parts = append(parts, of)
+	}
 	for _, name := range readable {
 		parts = append(parts, of+"/"+name, of+"/"+name+"/*")
 	}

@@ -52,14 +52,7 @@ func (s *Catalog) setConnections(ctx context.Context, p penstock.Principal, run 
 		return nil
 	}
 	use := forgeUse(run.RunRow)
-	use.Agent = p.AgentUID != "" || p.RunID != ""
-	if p.RunID != "" { // not the parent that the request names, which may be a run of somebody else
-		own, err := s.store.Runs.Find(ctx, run.Team, p.RunID)
-		if err != nil {
-			return err
-		}
-		use.Within = own.Config.Repositories
-	}
+	use.Agent = p.IsAgent()
 	run.Config.Repositories, err = s.forges.Resolve(ctx, use, run.Config.Repositories)
 	return err
 }
@@ -73,7 +66,7 @@ func checkReach(p penstock.Principal, run *store.NewRun, policy penstock.Network
 	if len(run.Config.Repositories) == 0 {
 		return nil
 	}
-	byAgent := p.AgentUID != "" || p.RunID != ""
+	byAgent := p.IsAgent()
 	layers, err := egress.Compile(policy)
 	if err != nil {
 		return fmt.Errorf("compile the network of a run: %w", err)

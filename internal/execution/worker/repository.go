@@ -160,7 +160,13 @@ func (p *preparation) authorize(source *git.Source) {
 	if !decision.Allowed || decision.Rule.Credential == nil {
 		return
 	}
-	p.useCredential(source, *decision.Rule.Credential)
+	credential := decision.Rule.Credential
+	if decision.Source == penstock.NetworkForge { // a connection is for single repositories of its host
+		if decision, credential = p.box.outlet.policy.DecideClone(address); !decision.Allowed || credential == nil {
+			return
+		}
+	}
+	p.useCredential(source, *credential)
 }
 
 // evictEvery is the interval for removing unused mirrors.

@@ -36,10 +36,12 @@ func (c *Policy) limitsOf(
 	t target, method, path string, secret *penstock.NetworkCredential, headers http.Header,
 ) limits {
 	l := limits{path: len(headers) > 0, host: secret != nil || len(headers) > 0}
-	for _, b := range c.bounds() {
+	for i, b := range c.bounds() {
 		byMethod, byPath := true, true
 		for _, r := range b.covering(t) {
-			if ok, _ := r.allows(method, path); ok {
+			// A rule without a credential says nothing about the requests that get one of another rule.
+			other := i == 0 && secret != nil && (r.Credential == nil || *r.Credential != *secret)
+			if ok, _ := r.allows(method, path); ok && !other {
 				byMethod, byPath = byMethod && len(r.Methods) > 0, byPath && len(r.Paths) > 0
 			}
 		}

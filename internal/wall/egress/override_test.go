@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -318,6 +319,39 @@ func TestMalformedBodies(t *testing.T) {
 			"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n%s", w.port(), body))
 		if conn.Close(); status != http.StatusOK {
 			t.Errorf("%s: got %d %s", name, status, text)
+		}
+	}
+}
+
+// A rule of an environment for the same host, without a credential, says nothing about the requests that get the
+// token of a connection.
+func TestAPlainRuleOfTheSameHostKeepsTheGuard(t *testing.T) {
+	t.Parallel()
+	token := &penstock.NetworkCredential{Secret: "forge:x", As: penstock.CredentialBearer}
+	c, err := Compile(penstock.NetworkPolicy{
+		Layers: []penstock.NetworkLayer{
+			{Source: "environment", Network: penstock.Network{Allow: []penstock.NetworkRule{{Host: "git.example.com"}}}},
+			{Source: penstock.NetworkForge, Name: "acme", Network: penstock.Network{Allow: []penstock.NetworkRule{{
+				Host: "git.example.com", Methods: []string{http.MethodGet}, Paths: []string{"/api/v1/repos/acme/shop/issues"},
+				Credential: token,
+			}}}},
+		},
+		SecretHosts: map[string][]string{"forge:x": {"git.example.com"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := target{host: "git.example.com", port: 443, secure: true}
+	for path, guarded := range map[string]bool{"/api/v1/repos/acme/shop/issues": true, "/elsewhere": false} {
+		_, credential := c.decideRequest(at, http.MethodGet, path)
+		if (credential != nil) != guarded {
+			t.Fatalf("%s: got the credential %v", path, credential)
+		}
+		for header, value := range map[string]string{"X-HTTP-Method-Override": "DELETE", "X-Original-URL": "/x"} {
+			r := &http.Request{Method: http.MethodGet, Header: http.Header{header: {value}}, URL: &url.URL{Path: path}}
+			if reason := c.limitsOf(at, http.MethodGet, path, credential, nil).override(r); (reason != "") != guarded {
+				t.Errorf("%s on %s: got %q", header, path, reason)
+			}
 		}
 	}
 }

@@ -131,7 +131,8 @@ func TestTheEnvironmentGetsNoTokenForAnotherRepository(t *testing.T) {
 	}
 	call(t, env, "run", "create", "x", "--environment", "covered", "--wait").want(t, 0)
 	host.Calls()
-	call(t, env, "run", "create", "x", "--environment", "other", "--connection", "acme", "--repo", "acme/shop", "--wait").want(
+	both := []string{"--environment", "other", "--connection", "acme", "--repo", "acme/shop", "--wait"}
+	call(t, env, append([]string{"run", "create", "x"}, both...)...).want(
 		t, 1, "FAILED", "cannot clone the repository secret",
 	)
 	for _, c := range host.Calls() {

@@ -384,14 +384,7 @@ func (c *Connections) update(
 	tried := req.Token != nil || req.ReadToken != nil || slices.Contains(req.Cleared, "read_token")
 	var result found
 	if tried {
-		result, err = c.probe(ctx, after.Forge, t, now)
-		switch {
-		case err == nil && result.failed != nil && result.failed.kind == noAnswer:
-			err = unavailable(after.Forge, result.failed) // the tokens that it has may work
-		case err == nil:
-			err = rejects(result)
-		}
-		if err != nil {
+		if result, err = c.tryNew(ctx, after.Forge, t, now); err != nil {
 			return penstock.Forge{}, err
 		}
 	}
@@ -424,6 +417,18 @@ func (c *Connections) update(
 		return penstock.Forge{}, err
 	}
 	return c.Read(ctx, p, uid)
+}
+
+// tryNew probes a connection with new tokens. Those that it has stay if the forge does not answer.
+func (c *Connections) tryNew(ctx context.Context, f penstock.Forge, t tokens, now penstock.Time) (found, error) {
+	result, err := c.probe(ctx, f, t, now)
+	switch {
+	case err != nil:
+		return result, err
+	case result.failed != nil && result.failed.kind == noAnswer:
+		return result, unavailable(f, result.failed)
+	}
+	return result, rejects(result)
 }
 
 // changed returns a connection and its tokens as a request changes them.

@@ -451,7 +451,8 @@ func TestAnAgentDoesNotUseConnections(t *testing.T) {
 		p := w.As("u", penstock.ScopeRunsWrite, penstock.ScopeRunsRead)
 		p.AgentUID, p.Actor = agent.UID, access.AgentActor(agent)
 		for _, r := range []penstock.RunRepository{
-			{Connection: "acme", Path: "acme/shop"}, {Connection: "acne", Path: "acme/shop"},
+			{Connection: "acme", Path: "acme/shop"},
+			{Connection: "acne", Path: "acme/shop"},
 			{URL: w.forge.URL + "/acme/shop.git"},
 		} {
 			_, err := w.start(p, r)
@@ -755,7 +756,8 @@ func TestAnOlderCheckDoesNotWin(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if got, err := w.Connections.Read(t.Context(), w.admin(), f.UID); err != nil || got.Status != penstock.ForgeConnected {
+		got, err := w.Connections.Read(t.Context(), w.admin(), f.UID)
+		if err != nil || got.Status != penstock.ForgeConnected {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	})

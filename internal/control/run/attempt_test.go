@@ -161,8 +161,8 @@ func TestBadAttemptsLeaveNothing(t *testing.T) {
 			},
 			"a forge of the last one": {
 				penstock.RunRequest{Configs: []penstock.Config{
-					{}, {Repositories: []penstock.RunRepository{{Connection: "acme"}}},
-				}}, penstock.CodeNotSupported, []string{"/configs/1/repositories/0/connection"},
+					{}, {Repositories: []penstock.RunRepository{{Connection: "acme", Path: "acme/shop"}}},
+				}}, "", []string{"/configs/1/repositories/0/connection"},
 			},
 		} {
 			test.req.Prompt = "b"

@@ -100,10 +100,12 @@ func TestInvalidRepositoriesOfARun(t *testing.T) {
 		}
 		for pointer, r := range map[string]penstock.RunRepository{
 			"/config/repositories/0/connection": {Connection: "acme", Path: "acme/shop"},
-			"/config/repositories/0/path":       {URL: good, Path: "acme/shop"},
+			"/config/repositories/1/connection": {URL: good, Path: "acme/shop"},
+			"/config/repositories/1/path":       {Connection: "acme"},
 		} {
-			_, err := w.Runs.Create(w.T.Context(), w.Admin, on(r), penstock.SourceAPI)
-			testworld.WantCode(w.T, err, penstock.CodeNotSupported, pointer)
+			list := []penstock.RunRepository{{URL: good}, r}[strings.Count(pointer, "/0/"):]
+			_, err := w.Runs.Create(w.T.Context(), w.Admin, on(list...), penstock.SourceAPI)
+			testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, pointer)
 		}
 	})
 }
@@ -198,7 +200,7 @@ func TestASchedulesRepositories(t *testing.T) {
 		bob := w.As("bob", penstock.ScopeRunsRead, penstock.ScopeRunsWrite)
 		_, err := w.Schedules.Create(ctx, bob, schedule(penstock.RunRepository{URL: "git@git.example.com:acme/shop.git"}))
 		testworld.WantCode(w.T, err, penstock.CodeNotAuthorized, "/agent_config/repositories/0/url")
-		_, err = w.Schedules.Create(ctx, bob, schedule(penstock.RunRepository{Connection: "acme"}))
+		_, err = w.Schedules.Create(ctx, bob, schedule(penstock.RunRepository{Connection: "acme", Path: "acme/shop"}))
 		testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "/agent_config/repositories/0/connection")
 		want := penstock.RunRepository{URL: "https://git.example.com/acme/shop", Ref: "main"}
 		made, err := w.Schedules.Create(ctx, bob, schedule(want))

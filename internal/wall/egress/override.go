@@ -39,9 +39,7 @@ func (c *Policy) limitsOf(
 	for i, b := range c.bounds() {
 		byMethod, byPath := true, true
 		for _, r := range b.covering(t) {
-			// A rule without a credential says nothing about the requests that get one of another rule.
-			other := i == 0 && secret != nil && (r.Credential == nil || *r.Credential != *secret)
-			if ok, _ := r.allows(method, path); ok && !other {
+			if ok, _ := r.allows(method, path); ok && (i > 0 || r.decides(secret)) {
 				byMethod, byPath = byMethod && len(r.Methods) > 0, byPath && len(r.Paths) > 0
 			}
 		}
@@ -49,6 +47,12 @@ func (c *Policy) limitsOf(
 	}
 	l.host = l.host || l.method || l.path
 	return l
+}
+
+// decides reports whether r says something about requests with a credential. A rule without one does not: the
+// request gets the credential of another rule.
+func (r rule) decides(secret *penstock.NetworkCredential) bool {
+	return secret == nil || r.Credential != nil && *r.Credential == *secret
 }
 
 const anotherMethod = "can stand for another method, and the rules for this host limit the methods. To allow it, add " +

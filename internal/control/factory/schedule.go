@@ -314,6 +314,13 @@ func timesOf(r store.ScheduleRow) (cronTimes, error) {
 	return parseCronIn(r.Cron, place)
 }
 
+// refuseRepositories reports repositories that an agent names: the runs of a schedule do not have its limits.
+func refuseRepositories(bad func(string, string, ...any), p penstock.Principal, config *penstock.Config) {
+	if p.IsAgent() && config != nil && len(config.Repositories) > 0 {
+		bad("/agent_config/repositories", "must not be set with the key of an agent: use an environment")
+	}
+}
+
 // define applies the request to r and returns all errors.
 func (s *Schedules) define(
 	ctx context.Context, p penstock.Principal, r *store.ScheduleRow, req ScheduleRequest, now penstock.Time,
@@ -339,9 +346,7 @@ func (s *Schedules) define(
 		request.Set(&config, req.Config)
 		config.SkillSpec, r.Config = req.Skill, &config
 	}
-	if p.IsAgent() && r.Config != nil && len(r.Config.Repositories) > 0 { // its runs would not have the agent's limits
-		bad("/agent_config/repositories", "must not be set with the key of an agent: use an environment")
-	}
+	refuseRepositories(bad, p, r.Config)
 	r.UpdatedAt, r.UpdatedBy = now, &p.Actor
 	request.Name(bad, r.Name, true)
 	if _, err := parseCronIn(r.Cron, time.UTC); err != nil {

@@ -10,24 +10,31 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// A run reads the repositories that its connection lets it read. What it tries beyond that reaches no
-// repository, although the connection's own token may write.
-func TestARunReadsThroughAConnection(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
+// serveForge starts a forge with the repositories acme/shop and acme/secret, which are below root, and a server that
+// reaches it at example.com. token is a file with its token "writer".
+func serveForge(t *testing.T) (host *testkit.Forge, root string, env []string, token string) {
+	t.Helper()
+	root = t.TempDir()
 	for _, name := range []string{"acme/shop.git", "acme/secret.git"} {
 		testkit.Bare(t, root, name)
 	}
-	host := testkit.NewForge(t, root)
+	host = testkit.NewForge(t, root)
 	s := testkit.Serve(t, testkit.ServeOptions{
 		Args: []string{"--upstream-proxy", proxyTo(t, host.Listener.Addr().String()), "--ca-file", host.CAFile},
 		Env:  []string{"GIT_SSL_CAINFO=" + host.CAFile},
 	})
-	env := client(s)
-	token := filepath.Join(t.TempDir(), "token")
+	token = filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("writer\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return host, root, client(s), token
+}
+
+// A run reads the repositories that its connection lets it read. What it tries beyond that reaches no
+// repository, although the connection's own token may write.
+func TestARunReadsThroughAConnection(t *testing.T) {
+	t.Parallel()
+	host, root, env, token := serveForge(t)
 	connect := []string{"--provider", "gitea", "--url", "https://example.com/", "--token-file", token}
 	created := call(t, env, append([]string{"forge", "connect", "acme", "--repository", "acme/shop"}, connect...)...)
 	created.want(t, 0, "penstock-bot", "connected", "acme/shop")
@@ -110,20 +117,7 @@ func TestARunReadsThroughAConnection(t *testing.T) {
 // also if the run uses the connection.
 func TestTheEnvironmentGetsNoTokenForAnotherRepository(t *testing.T) {
 	t.Parallel()
-	root := t.TempDir()
-	for _, name := range []string{"acme/shop.git", "acme/secret.git"} {
-		testkit.Bare(t, root, name)
-	}
-	host := testkit.NewForge(t, root)
-	s := testkit.Serve(t, testkit.ServeOptions{
-		Args: []string{"--upstream-proxy", proxyTo(t, host.Listener.Addr().String()), "--ca-file", host.CAFile},
-		Env:  []string{"GIT_SSL_CAINFO=" + host.CAFile},
-	})
-	env := client(s)
-	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("writer\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	host, _, env, token := serveForge(t)
 	call(t, env, "forge", "connect", "acme", "--repository", "acme/shop", "--provider", "gitea",
 		"--url", "https://example.com", "--token-file", token).want(t, 0)
 	for name, repo := range map[string]string{"other": "secret", "covered": "shop"} {

@@ -53,17 +53,8 @@ func (c *Connections) probe(ctx context.Context, f penstock.Forge, t tokens, now
 		result.bot, result.expires = &bot, expiry(header)
 	}
 	result.checks = append(result.checks, user)
-	if t.ReadToken != "" {
-		_, _, err := c.api(f, t.ReadToken).user(ctx)
-		var failed *failure
-		if err != nil && !errors.As(err, &failed) {
-			return result, err
-		}
-		check := penstock.ForgeCheck{Name: "read_token", Passed: failed == nil || failed.status == http.StatusForbidden}
-		if !check.Passed {
-			check.Detail, result.readRefused = failed.text, failed.kind == refused
-		}
-		result.checks = append(result.checks, check)
+	if err := c.tryReadToken(ctx, f, t, &result); err != nil {
+		return result, err
 	}
 	if f.Provider == penstock.HostGitHub {
 		result.checks = append(result.checks, classicScopes(header)...)
@@ -76,12 +67,36 @@ func (c *Connections) probe(ctx context.Context, f penstock.Forge, t tokens, now
 	}
 	if i := slices.IndexFunc(result.checks, func(k penstock.ForgeCheck) bool { return !k.Passed }); i >= 0 {
 		result.status = penstock.ForgeDegraded
+		if result.readRefused { // runs have no other
+			result.status = penstock.ForgeRevoked
+		}
 		result.problem = result.checks[i].Name + ": " + result.checks[i].Detail
 	} else if result.expires != 0 && result.expires < now.Add(warnBefore) {
 		result.status = penstock.ForgeDegraded
 		result.problem = "The token expires on " + result.expires.Std().UTC().Format(time.DateOnly) + "."
 	}
 	return result, nil
+}
+
+// tryReadToken asks the forge for the account of the token of runs, if there is one.
+func (c *Connections) tryReadToken(ctx context.Context, f penstock.Forge, t tokens, result *found) error {
+	if t.ReadToken == "" {
+		return nil
+	}
+	_, header, err := c.api(f, t.ReadToken).user(ctx)
+	var failed *failure
+	if err != nil && !errors.As(err, &failed) {
+		return err
+	}
+	check := penstock.ForgeCheck{Name: "read_token", Passed: failed == nil || failed.status == http.StatusForbidden}
+	if !check.Passed {
+		check.Detail, result.readRefused = failed.text, failed.kind == refused
+	}
+	result.checks = append(result.checks, check)
+	if at := expiry(header); at != 0 && (result.expires == 0 || at < result.expires) {
+		result.expires = at
+	}
+	return nil
 }
 
 // afterFailure returns the status of a connection whose forge gave no usable answer.

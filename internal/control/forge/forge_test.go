@@ -775,3 +775,45 @@ func TestPortsOfForges(t *testing.T) {
 		}
 	})
 }
+
+// GitHub says when a token expires, and which scopes a classic one has. The earlier of two tokens counts.
+func TestGitHubSaysWhenATokenExpires(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		in := func(days int) string {
+			return penstock.Now().Add(time.Duration(days) * 24 * time.Hour).Std().UTC().Format("2006-01-02 15:04:05 MST")
+		}
+		for i, tt := range []struct {
+			writer, reader, scopes string
+			status                 penstock.ForgeStatus
+			want                   string
+		}{
+			{in(30), in(30), "", penstock.ForgeConnected, ""},
+			{"", "", "repo, workflow", penstock.ForgeConnected, ""},
+			{in(13), in(30), "", penstock.ForgeDegraded, "expires on"},
+			{in(30), in(13), "", penstock.ForgeDegraded, "expires on"},
+			{"", "", "public_repo", penstock.ForgeDegraded, "lacks the scope repo"},
+			{"soon", "", "", penstock.ForgeConnected, ""},
+		} {
+			w.forge.Answer(func(rw http.ResponseWriter, r *http.Request) bool {
+				r.URL.Path = strings.Replace(r.URL.Path, "/api/v3/", "/api/v1/", 1)
+				rw.Header().Set("X-OAuth-Scopes", tt.scopes)
+				rw.Header().Set("GitHub-Authentication-Token-Expiration", tt.writer)
+				if r.Header.Get("Authorization") == "Bearer reader" {
+					rw.Header().Set("GitHub-Authentication-Token-Expiration", tt.reader)
+				}
+				return false
+			})
+			f := w.connected(func(r *forge.ConnectRequest) {
+				r.Name, r.Provider, r.ReadToken = fmt.Sprintf("forge-%d", i), penstock.HostGitHub, "reader"
+			})
+			if f.Status != tt.status || !strings.Contains(f.Problem, tt.want) {
+				t.Errorf("%+v: got %s %q", tt, f.Status, f.Problem)
+			}
+		}
+		w.forge.Grant("reader")
+		got, err := w.Connections.Check(t.Context(), w.admin(), w.uidOf("forge-0"))
+		if err != nil || got.Forge.Status != penstock.ForgeRevoked {
+			t.Errorf("got %+v, %v; the token of runs is gone", got, err)
+		}
+	})
+}

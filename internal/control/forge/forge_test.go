@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/forge"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
@@ -30,11 +31,14 @@ type world struct {
 
 func worlds(t *testing.T, test func(*testing.T, *world)) {
 	t.Helper()
-	testworld.Each(t, nil, func(w *testworld.World) {
-		f := testkit.NewForge(w.T, w.T.TempDir())
-		w.Deps.Forges = testworld.To(w.T, f)
-		w.Restart()
-		test(w.T, &world{w, f})
+	var forges sync.Map
+	testworld.Each(t, func(d *run.Deps) {
+		f := testkit.NewForge(t, t.TempDir())
+		d.Forges = testworld.To(t, f)
+		forges.Store(d.Forges, f)
+	}, func(w *testworld.World) {
+		f, _ := forges.Load(w.Deps.Forges)
+		test(w.T, &world{w, f.(*testkit.Forge)}) //nolint:errcheck,forcetypeassert // stored above
 	})
 }
 
@@ -796,10 +800,10 @@ func TestGitHubSaysWhenATokenExpires(t *testing.T) {
 		} {
 			w.forge.Answer(func(rw http.ResponseWriter, r *http.Request) bool {
 				r.URL.Path = strings.Replace(r.URL.Path, "/api/v3/", "/api/v1/", 1)
-				rw.Header().Set("X-OAuth-Scopes", tt.scopes)
-				rw.Header().Set("GitHub-Authentication-Token-Expiration", tt.writer)
+				rw.Header().Set("X-Oauth-Scopes", tt.scopes)
+				rw.Header().Set("Github-Authentication-Token-Expiration", tt.writer)
 				if r.Header.Get("Authorization") == "Bearer reader" {
-					rw.Header().Set("GitHub-Authentication-Token-Expiration", tt.reader)
+					rw.Header().Set("Github-Authentication-Token-Expiration", tt.reader)
 				}
 				return false
 			})

@@ -200,8 +200,10 @@ test('a Slack app is set up and changed, and its secrets are never shown', async
   await page.keyboard.press('Enter');
   await world.look('endpoint-slack-app-new');
   await dialog.getByRole('button', { name: 'Create' }).click();
+  const address = dialog.getByRole('region', { name: 'Request URL' });
+  await address.waitFor(); // the endpoint exists now
   const [endpoint] = (await server.api.eventEndpoints.list()).endpoints.filter(({ format }) => format === 'slack_app');
-  await dialog.getByRole('region', { name: 'Request URL' }).getByText(`${server.url}/webhooks/e/${endpoint?.uid}`).waitFor();
+  await address.getByText(`${server.url}/webhooks/e/${endpoint?.uid}`).waitFor();
   await dialog.getByRole('link', { name: 'Open the endpoint' }).click();
   await page.getByRole('heading', { name: 'questions' }).waitFor();
   await page.getByText('U024BE7LH').waitFor();

@@ -91,7 +91,9 @@ func spoiled(cursor string) []string {
 func TestTextsThatPostgreSQLRejects(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
-		d := &driver{world: start(t, func(s *settings) { s.storeURL = url }), seen: map[string]string{}, storeURL: url}
+		forge := testkit.NewForge(t, t.TempDir())
+		w := start(t, func(s *settings) { s.storeURL, s.forge = url, forge })
+		d := &driver{world: w, seen: map[string]string{"forge url": forge.URL}, storeURL: url}
 		d.callWell()
 		operations := d.operations()
 		t.Run("paths", func(*testing.T) { d.spoilPaths() })

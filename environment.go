@@ -42,11 +42,14 @@ type EnvironmentConfig struct {
 	Prebuild                       *Prebuild      `json:"prebuild,omitempty"` // nil: lazy, if the run has no variables
 }
 
+// CloneURL returns the URL at which git clones r.
+func (r GitHubRepo) CloneURL() string { return "https://github.com/" + r.Owner + "/" + r.Repo + ".git" }
+
 // CloneURLs lists the URLs of the repositories of c, as git clones them.
 func (c *EnvironmentConfig) CloneURLs() []string {
 	var list []string
 	for _, r := range c.GitHubRepos {
-		list = append(list, "https://github.com/"+r.Owner+"/"+r.Repo+".git")
+		list = append(list, r.CloneURL())
 	}
 	for _, r := range c.Repos {
 		list = append(list, r.URL)

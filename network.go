@@ -245,6 +245,14 @@ type NetworkLayer struct {
 	Network Network `json:"network"`
 }
 
+// Credentials lists the rules of l that send a managed secret. A connection's token is none.
+func (l NetworkLayer) Credentials() []CredentialUse {
+	if l.Source == NetworkForge {
+		return nil
+	}
+	return l.Network.Credentials("")
+}
+
 // NetworkForge is the source of a layer that the connection of a run's repository implies. Its rules name
 // credentials that begin with ForgeCredential, and are no managed secrets.
 const (

@@ -219,8 +219,8 @@ type MCPHeaders struct {
 func (p *NetworkPolicy) SecretNames() []string {
 	var names []string
 	for _, layer := range p.Layers {
-		if layer.Source != NetworkForge {
-			names = append(names, layer.Network.SecretNames()...)
+		for _, use := range layer.Credentials() {
+			names = append(names, use.Name)
 		}
 	}
 	for _, server := range p.MCP {

@@ -49,7 +49,7 @@ func ParseRunRepository(text string) (RunRepository, error) {
 	case given && ref == "":
 		return wrong("it has no ref after the #: leave out the # for the default branch")
 	case github != nil && strings.Trim(github[2], ".") != "":
-		return RunRepository{URL: "https://github.com/" + github[1] + "/" + github[2] + ".git", Ref: ref}, nil
+		return RunRepository{URL: GitHubRepo{Owner: github[1], Repo: github[2]}.CloneURL(), Ref: ref}, nil
 	case secretURL().MatchString(where):
 		return wrong("the URL must not hold a user name or password: the run's network can have a credential for the host")
 	case isURL && scheme != "" && isPage(where):

@@ -183,16 +183,10 @@ func (cmd *endpointPingCmd) Run(ctx context.Context, std *stdio, in *connection)
 	if err != nil {
 		return err
 	}
-	var sent announce.Sent
-	raw, err := c.call(ctx, http.MethodPost, path, nil, &sent)
-	switch {
-	case err != nil:
-		return err
-	case c.json:
-		return std.json(raw)
-	}
-	std.notef("see what became of it: penstock endpoint attempts %s --message %s", cmd.Target, sent.MessageID)
-	return std.facts([]fact{{"message", sent.MessageID}})
+	return perform(ctx, c, http.MethodPost, path, nil, func(sent announce.Sent) error {
+		std.notef("see what became of it: penstock endpoint attempts %s --message %s", cmd.Target, sent.MessageID)
+		return std.facts([]fact{{"message", sent.MessageID}})
+	})
 }
 
 type endpointRotateCmd struct {
@@ -255,15 +249,9 @@ func (cmd *endpointReplayCmd) Run(ctx context.Context, std *stdio, in *connectio
 	if err != nil {
 		return err
 	}
-	var replayed announce.Replayed
-	raw, err := c.call(ctx, http.MethodPost, path, fieldsOf(cmd), &replayed)
-	switch {
-	case err != nil:
-		return err
-	case c.json:
-		return std.json(raw)
-	}
-	return std.facts([]fact{{"messages", fmt.Sprint(replayed.Messages)}})
+	return perform(ctx, c, http.MethodPost, path, fieldsOf(cmd), func(replayed announce.Replayed) error {
+		return std.facts([]fact{{"messages", fmt.Sprint(replayed.Messages)}})
+	})
 }
 
 type endpointTypesCmd struct{}

@@ -147,25 +147,19 @@ func (cmd *forgeCheckCmd) Run(ctx context.Context, std *stdio, in *connection) e
 	if err != nil {
 		return err
 	}
-	var checked forge.Checked
-	raw, err := c.call(ctx, http.MethodPost, path, nil, &checked)
-	switch {
-	case err != nil:
-		return err
-	case c.json:
-		return std.json(raw)
-	}
-	var rows [][]string
-	for _, check := range checked.Checks {
-		rows = append(rows, []string{check.Name, map[bool]string{true: "ok", false: "missing"}[check.Passed], check.Detail})
-	}
-	if err := std.table([]string{"CHECK", "RESULT", "DETAIL"}, rows); err != nil {
-		return err
-	}
-	if checked.Forge.Status != penstock.ForgeConnected {
-		return exitf(exitFailed, "the connection is %s: %s", checked.Forge.Status, checked.Forge.Problem)
-	}
-	return nil
+	return perform(ctx, c, http.MethodPost, path, nil, func(checked forge.Checked) error {
+		var rows [][]string
+		for _, check := range checked.Checks {
+			rows = append(rows, []string{check.Name, map[bool]string{true: "ok", false: "missing"}[check.Passed], check.Detail})
+		}
+		if err := std.table([]string{"CHECK", "RESULT", "DETAIL"}, rows); err != nil {
+			return err
+		}
+		if checked.Forge.Status != penstock.ForgeConnected {
+			return exitf(exitFailed, "the connection is %s: %s", checked.Forge.Status, checked.Forge.Problem)
+		}
+		return nil
+	})
 }
 
 type forgeRepositoriesCmd struct {
@@ -177,20 +171,15 @@ func (cmd *forgeRepositoriesCmd) Run(ctx context.Context, std *stdio, in *connec
 	if err != nil {
 		return err
 	}
-	var list forge.RepositoryList
-	raw, err := c.call(ctx, http.MethodGet, path, nil, &list)
-	switch {
-	case err != nil:
-		return err
-	case c.json:
-		return std.json(raw)
-	}
-	if list.Truncated {
-		std.notef("there are more than these %d", len(list.Repositories))
-	}
-	var rows [][]string
-	for _, r := range list.Repositories {
-		rows = append(rows, []string{r.Path, r.DefaultBranch, strconv.FormatBool(r.Private), strconv.FormatBool(r.Writable)})
-	}
-	return std.table([]string{"REPOSITORY", "DEFAULT BRANCH", "PRIVATE", "WRITABLE"}, rows)
+	return perform(ctx, c, http.MethodGet, path, nil, func(list forge.RepositoryList) error {
+		if list.Truncated {
+			std.notef("there are more than these %d", len(list.Repositories))
+		}
+		var rows [][]string
+		for _, r := range list.Repositories {
+			private, writable := strconv.FormatBool(r.Private), strconv.FormatBool(r.Writable)
+			rows = append(rows, []string{r.Path, r.DefaultBranch, private, writable})
+		}
+		return std.table([]string{"REPOSITORY", "DEFAULT BRANCH", "PRIVATE", "WRITABLE"}, rows)
+	})
 }

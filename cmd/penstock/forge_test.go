@@ -118,13 +118,24 @@ func TestARunReadsThroughAConnection(t *testing.T) {
 func TestTheEnvironmentGetsNoTokenForAnotherRepository(t *testing.T) {
 	t.Parallel()
 	host, _, env, token := serveForge(t)
-	call(t, env, "forge", "connect", "acme", "--repository", "acme/shop", "--provider", "gitea",
-		"--url", "https://example.com", "--token-file", token).want(t, 0)
+	call(t, env, "forge", "connect", "acme", "--provider", "gitea", "--url", "https://example.com",
+		"--token-file", token).want(t, 0)
 	for name, repo := range map[string]string{"other": "secret", "covered": "shop"} {
 		call(t, env, "environment", "create", name, "--repo", "https://example.com/acme/"+repo+".git").want(t, 0)
 	}
-	call(t, env, "run", "create", "x", "--environment", "covered", "--wait").want(t, 0)
+	for _, name := range []string{"covered", "other"} {
+		call(t, env, "run", "create", "x", "--environment", name, "--wait").want(t, 0)
+	}
+	// From now on, the mirror and the layer that the worker has of acme/secret are nobody's.
+	var list struct {
+		Forges []penstock.Forge `json:"forges"`
+	}
+	fromJSON(t, call(t, env, "forge", "list", "-o", "json").out, &list)
+	call(t, env, "forge", "set", list.Forges[0].UID, "--repository", "acme/shop").want(t, 0)
 	host.Calls()
+	call(t, env, "run", "create", "x", "--environment", "other", "--wait").want(
+		t, 1, "FAILED", "cannot clone the repository secret",
+	)
 	both := []string{"--environment", "other", "--connection", "acme", "--repo", "acme/shop", "--wait"}
 	call(t, env, append([]string{"run", "create", "x"}, both...)...).want(
 		t, 1, "FAILED", "cannot clone the repository secret",

@@ -112,10 +112,7 @@ func (s *Secrets) GrantNetwork(
 	}
 	AddSecretHosts(policy, found)
 	for _, layer := range policy.Layers {
-		if layer.Source == penstock.NetworkForge {
-			continue // not of managed secrets
-		}
-		for _, use := range layer.Network.Credentials("") {
+		for _, use := range layer.Credentials() {
 			if !slices.Contains(policy.SecretHosts[use.Name], use.Host) {
 				return nil, NotGranted(
 					"The network of the %s sends the secret %s to %s, which the secret does not list.", layer.Source, use.Name,

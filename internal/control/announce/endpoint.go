@@ -238,7 +238,7 @@ func (s *Endpoints) Create(
 		if n >= maxEndpoints {
 			return out, penstock.Errorf(penstock.CodeConflict, "the team has %d event endpoints, the maximum", n)
 		}
-		if err := checkFactories(ctx, tx, row); err != nil {
+		if err := access.UseFactories(ctx, tx, row.Team, "/factory_uids", row.FactoryUIDs); err != nil {
 			return out, err
 		}
 		shown := s.withDoor(row.EventEndpoint)
@@ -273,7 +273,7 @@ func (s *Endpoints) Update(
 		if after.Sealed, err = s.seal(uid, v); err != nil {
 			return err
 		}
-		if err := checkFactories(ctx, tx, after); err != nil {
+		if err := access.UseFactories(ctx, tx, after.Team, "/factory_uids", after.FactoryUIDs); err != nil {
 			return err
 		}
 		return tx.Endpoints().Set(ctx, before, after)
@@ -358,20 +358,6 @@ func unsupportedFormat(format string, args ...any) error {
 	return &penstock.Error{Code: penstock.CodeNotSupported, Fields: []penstock.FieldError{{
 		Pointer: "/format", Detail: fmt.Sprintf(format, args...),
 	}}}
-}
-
-// checkFactories returns an error if the endpoint names a factory that the team does not have.
-func checkFactories(ctx context.Context, tx *store.Tx, row store.EndpointRow) error {
-	for i, uid := range row.FactoryUIDs {
-		found, err := tx.Factories().Has(ctx, row.Team, uid)
-		if err != nil {
-			return err
-		}
-		if !found {
-			return penstock.Invalid(fmt.Sprintf("/factory_uids/%d", i), "there is no factory with the uid %.80q", uid)
-		}
-	}
-	return nil
 }
 
 // Sent names a message that waits to be sent.

@@ -1,17 +1,20 @@
 package forge
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 // found is the result of a check.
@@ -31,20 +34,16 @@ const warnBefore = 14 * 24 * time.Hour
 
 // probe asks a forge whether the tokens can do what a connection needs. It writes nothing: the write
 // permissions are tried with a repository that does not exist.
-func (c *Connections) probe(ctx context.Context, f penstock.Forge, t tokens, now penstock.Time) (found, error) {
+func (c *Connections) probe(ctx context.Context, f penstock.Forge, t tokens, now penstock.Time) found {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	a := c.api(f, t.Token)
 	result := found{status: penstock.ForgeConnected}
-	bot, header, err := a.user(ctx)
-	var failed *failure
-	if err != nil && !errors.As(err, &failed) {
-		return result, err
-	}
+	bot, header, failed := a.user(ctx)
 	if failed != nil && failed.kind != lacking {
 		result.failed = failed
 		result.status, result.problem = afterFailure(f, failed)
-		return result, nil
+		return result
 	}
 	user := penstock.ForgeCheck{Name: "read:user", Passed: failed == nil}
 	if failed != nil {
@@ -53,17 +52,11 @@ func (c *Connections) probe(ctx context.Context, f penstock.Forge, t tokens, now
 		result.bot, result.expires = &bot, expiry(header)
 	}
 	result.checks = append(result.checks, user)
-	if err := c.tryReadToken(ctx, f, t, &result); err != nil {
-		return result, err
-	}
+	c.tryReadToken(ctx, f, t, &result)
 	if f.Provider == penstock.HostGitHub {
 		result.checks = append(result.checks, classicScopes(header)...)
 	} else {
-		more, err := c.giteaScopes(ctx, f, t, bot.Login)
-		if err != nil {
-			return result, err
-		}
-		result.checks = append(result.checks, more...)
+		result.checks = append(result.checks, c.giteaScopes(ctx, f, t, bot.Login)...)
 	}
 	if i := slices.IndexFunc(result.checks, func(k penstock.ForgeCheck) bool { return !k.Passed }); i >= 0 {
 		result.status = penstock.ForgeDegraded
@@ -75,19 +68,15 @@ func (c *Connections) probe(ctx context.Context, f penstock.Forge, t tokens, now
 		result.status = penstock.ForgeDegraded
 		result.problem = "The token expires on " + result.expires.Std().UTC().Format(time.DateOnly) + "."
 	}
-	return result, nil
+	return result
 }
 
 // tryReadToken asks the forge for the account of the token of runs, if there is one.
-func (c *Connections) tryReadToken(ctx context.Context, f penstock.Forge, t tokens, result *found) error {
+func (c *Connections) tryReadToken(ctx context.Context, f penstock.Forge, t tokens, result *found) {
 	if t.ReadToken == "" {
-		return nil
+		return
 	}
-	_, header, err := c.api(f, t.ReadToken).user(ctx)
-	var failed *failure
-	if err != nil && !errors.As(err, &failed) {
-		return err
-	}
+	_, header, failed := c.api(f, t.ReadToken).user(ctx)
 	check := penstock.ForgeCheck{Name: "read_token", Passed: failed == nil || failed.status == http.StatusForbidden}
 	if !check.Passed {
 		check.Detail, result.readRefused = failed.text, failed.kind == refused
@@ -96,7 +85,6 @@ func (c *Connections) tryReadToken(ctx context.Context, f penstock.Forge, t toke
 	if at := expiry(header); at != 0 && (result.expires == 0 || at < result.expires) {
 		result.expires = at
 	}
-	return nil
 }
 
 // afterFailure returns the status of a connection whose forge gave no usable answer.
@@ -117,48 +105,27 @@ func afterFailure(f penstock.Forge, failed *failure) (penstock.ForgeStatus, stri
 // repository.
 func (c *Connections) giteaScopes(
 	ctx context.Context, f penstock.Forge, t tokens, login string,
-) (list []penstock.ForgeCheck, err error) {
+) (list []penstock.ForgeCheck) {
 	nowhere := "/repos/" + url.PathEscape(cmp.Or(login, "penstock")) + "/" + penstock.NewUID()
-	try := func(name, token, method, path string, want bool) error {
-		_, err := c.api(f, token).call(ctx, method, path, struct{}{}, nil)
-		var failed *failure
-		if err != nil && !errors.As(err, &failed) {
-			return err
-		}
+	try := func(name, token, method, path string, want bool) {
+		_, failed := c.api(f, token).call(ctx, method, path, struct{}{}, nil)
 		check := penstock.ForgeCheck{Name: name, Passed: true}
 		has := failed == nil || failed.status != http.StatusForbidden
 		switch {
-		case failed != nil && failed.kind != lacking:
-			check.Passed, check.Detail = false, failed.text
-		case want && !has:
+		case failed != nil && (failed.kind != lacking || want && !has):
 			check.Passed, check.Detail = false, failed.text
 		case !want && has:
 			check.Passed, check.Detail = false, "the token of runs can write: give one that has only read permissions"
 		}
 		list = append(list, check)
-		return nil
 	}
-	steps := []func() error{
-		func() error {
-			return try("write:repository", t.Token, http.MethodPost, nowhere+"/branches", true)
-		},
-		func() error {
-			return try("write:issue", t.Token, http.MethodPost, nowhere+"/issues/1/comments", true)
-		},
-	}
+	try("write:repository", t.Token, http.MethodPost, nowhere+"/branches", true)
+	try("write:issue", t.Token, http.MethodPost, nowhere+"/issues/1/comments", true)
 	if t.ReadToken != "" {
-		steps = append(steps, func() error {
-			return try("read_token read:repository", t.ReadToken, http.MethodGet, "/repos/search?limit=1", true)
-		}, func() error {
-			return try("read_token reads only", t.ReadToken, http.MethodPost, nowhere+"/branches", false)
-		})
+		try("read_token read:repository", t.ReadToken, http.MethodGet, "/repos/search?limit=1", true)
+		try("read_token reads only", t.ReadToken, http.MethodPost, nowhere+"/branches", false)
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
+	return list
 }
 
 // classicScopes reads the scopes that GitHub reports for a classic token. A fine-grained one reports none:
@@ -184,4 +151,109 @@ func expiry(header http.Header) penstock.Time {
 		}
 	}
 	return 0
+}
+
+// Checked is the result of a check.
+type Checked struct {
+	Forge  penstock.Forge        `json:"forge"`
+	Checks []penstock.ForgeCheck `json:"checks"`
+}
+
+// Check asks the forge whether the connection can do what it needs, and stores the result.
+func (c *Connections) Check(ctx context.Context, p penstock.Principal, uid string) (Checked, error) {
+	row, err := c.find(ctx, p, uid)
+	if err != nil {
+		return Checked{}, err
+	}
+	result, now, err := c.tried(ctx, row)
+	if err != nil {
+		return Checked{}, err
+	}
+	if result.failed != nil {
+		result.checks = []penstock.ForgeCheck{{Name: "api", Detail: result.failed.text}}
+	}
+	return access.Act(ctx, c.responses, p, func(tx *store.Tx) (Checked, error) {
+		current, err := settle(ctx, tx, row, result, now)
+		return Checked{current.Forge, result.checks}, err
+	})
+}
+
+// tried probes a connection with its own tokens.
+func (c *Connections) tried(ctx context.Context, row store.ForgeRow) (found, penstock.Time, error) {
+	now := penstock.Now()
+	t, err := c.open(row)
+	if err != nil {
+		return found{}, now, err
+	}
+	return c.probe(ctx, row.Forge, t, now), now, nil
+}
+
+// settle stores the result of a check, unless the tokens have changed or were checked meanwhile.
+func settle(
+	ctx context.Context, tx *store.Tx, checked store.ForgeRow, result found, now penstock.Time,
+) (store.ForgeRow, error) {
+	row, err := tx.Forges().Lock(ctx, checked.Team, checked.UID)
+	later := row.CheckedAt != checked.CheckedAt // a check that began after this one was faster
+	if err != nil || later || !bytes.Equal(row.Sealed, checked.Sealed) {
+		return row, err
+	}
+	apply(&row, result, now)
+	return row, tx.Forges().Set(ctx, row)
+}
+
+// How often connections are checked.
+const (
+	checkEvery = time.Hour
+	retryEvery = 5 * time.Minute // while something is wrong
+	probeLimit = time.Minute     // for all requests of a check
+	claimTime  = 2 * time.Minute // for the server that checks
+	checkBatch = 20
+)
+
+// apply sets the result of a check.
+func apply(row *store.ForgeRow, result found, now penstock.Time) {
+	row.Status, row.Problem = result.status, result.problem
+	row.DueAt = now.Add(retryEvery)
+	if result.status == penstock.ForgeConnected {
+		row.DueAt = now.Add(checkEvery)
+	}
+	if result.failed == nil {
+		row.Bot, row.ExpiresAt = result.bot, result.expires
+	}
+	if result.failed == nil || result.failed.kind == refused {
+		row.CheckedAt = now
+	}
+}
+
+// CheckDue checks the connections whose time has come.
+func (c *Connections) CheckDue(ctx context.Context) error {
+	now := penstock.Now()
+	due, err := c.store.Forges.Due(ctx, now, now.Add(claimTime), checkBatch)
+	if err != nil {
+		return err
+	}
+	var checking sync.WaitGroup
+	for _, row := range due { // side by side: one that hangs delays no other
+		checking.Go(func() { c.checkOne(ctx, row) })
+	}
+	checking.Wait()
+	return ctx.Err()
+}
+
+func (c *Connections) checkOne(ctx context.Context, row store.ForgeRow) {
+	result, now, err := c.tried(ctx, row)
+	if err == nil {
+		err = c.store.Write(ctx, func(tx *store.Tx) error {
+			_, err := settle(ctx, tx, row, result, now)
+			return err
+		})
+	}
+	switch {
+	case penstock.CodeOf(err) == penstock.CodeNotFound || ctx.Err() != nil: // deleted meanwhile, or the server stops
+	case err != nil:
+		c.log.Error("cannot check a connection", "forge_uid", row.UID, "error", err)
+	case result.status != row.Status:
+		c.log.Warn("a connection has changed", "forge_uid", row.UID, "name", row.Name, "status", result.status,
+			"problem", result.problem)
+	}
 }

@@ -52,8 +52,6 @@ const (
 	foreign                     // it is not the API of the provider
 )
 
-func (f *failure) Error() string { return f.text }
-
 // apiBase returns the URL of the API of a forge, without a slash at its end.
 func apiBase(f penstock.Forge) string {
 	base := strings.TrimSuffix(f.URL, "/")
@@ -68,14 +66,14 @@ func apiBase(f penstock.Forge) string {
 
 // call sends one request and decodes the response into out, which may be nil. A redirect is not followed:
 // the token would go to where it leads.
-func (a api) call(ctx context.Context, method, path string, body, out any) (http.Header, error) {
+func (a api) call(ctx context.Context, method, path string, body, out any) (http.Header, *failure) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	var content io.Reader = http.NoBody
 	if body != nil {
 		text, err := json.Marshal(body)
 		if err != nil {
-			return nil, err
+			return nil, &failure{kind: foreign, text: "the request cannot be written"}
 		}
 		content = bytes.NewReader(text)
 	}
@@ -103,9 +101,9 @@ func (a api) call(ctx context.Context, method, path string, body, out any) (http
 }
 
 // answered returns what a response says is wrong.
-func answered(resp *http.Response, text []byte, broken error) error {
+func answered(resp *http.Response, text []byte, broken error) *failure {
 	status := resp.StatusCode
-	fail := func(kind failureKind, format string, args ...any) error {
+	fail := func(kind failureKind, format string, args ...any) *failure {
 		return &failure{kind, fmt.Sprintf(format, args...), status}
 	}
 	switch {
@@ -171,22 +169,21 @@ func unreachable(err error) string {
 }
 
 // user is the account of a token.
-func (a api) user(ctx context.Context) (penstock.ForgeBot, http.Header, error) {
+func (a api) user(ctx context.Context) (penstock.ForgeBot, http.Header, *failure) {
 	var found struct {
 		ID    int64  `json:"id"`
 		Login string `json:"login"`
 		Email string `json:"email"`
 	}
-	header, err := a.call(ctx, http.MethodGet, "/user", nil, &found)
-	failed, _ := err.(*failure) //nolint:errorlint // call returns it as it is
+	header, failed := a.call(ctx, http.MethodGet, "/user", nil, &found)
 	absent := failed != nil && failed.kind == lacking && failed.status != http.StatusForbidden
-	if absent || err == nil && (found.ID <= 0 || penstock.CheckForgePath(found.Login+"/x") != "") {
-		err = &failure{kind: foreign, text: fmt.Sprintf("it does not answer as the API of %s", a.forge.Provider)}
+	if absent || failed == nil && (found.ID <= 0 || penstock.CheckForgePath(found.Login+"/x") != "") {
+		failed = &failure{kind: foreign, text: fmt.Sprintf("it does not answer as the API of %s", a.forge.Provider)}
 	}
 	if !plain(found.Email) {
 		found.Email = ""
 	}
-	return penstock.ForgeBot{ID: found.ID, Login: found.Login, Email: found.Email}, header, err
+	return penstock.ForgeBot{ID: found.ID, Login: found.Login, Email: found.Email}, header, failed
 }
 
 // plain reports whether a text of a forge can be stored and shown.
@@ -195,7 +192,7 @@ func plain(text string) bool {
 }
 
 // repositories lists what the token can read, at most maxListed. more says that there are others.
-func (a api) repositories(ctx context.Context) (list []penstock.ForgeRepository, more bool, err error) {
+func (a api) repositories(ctx context.Context) (list []penstock.ForgeRepository, more bool, failed *failure) {
 	for page := 1; ; page++ {
 		q := url.Values{"page": {strconv.Itoa(page)}, "limit": {strconv.Itoa(pageSize)}, "per_page": {strconv.Itoa(pageSize)}}
 		var found []struct {
@@ -208,8 +205,8 @@ func (a api) repositories(ctx context.Context) (list []penstock.ForgeRepository,
 				Push bool `json:"push"`
 			} `json:"permissions"`
 		}
-		if _, err := a.call(ctx, http.MethodGet, "/user/repos?"+q.Encode(), nil, &found); err != nil {
-			return nil, false, err
+		if _, failed := a.call(ctx, http.MethodGet, "/user/repos?"+q.Encode(), nil, &found); failed != nil {
+			return nil, false, failed
 		}
 		before := len(list)
 		for _, r := range found {

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -87,12 +86,16 @@ func (t tokens) forRuns() string {
 	return t.Token
 }
 
-func (c *Connections) seal(uid string, t tokens) ([]byte, error) {
+// give gives a connection tokens, and the result of their check.
+func (c *Connections) give(row *store.ForgeRow, t tokens, result found, now penstock.Time) error {
 	text, err := json.Marshal(t)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return c.keyset.Seal(text, access.ForgeContext(uid))
+	apply(row, result, now)
+	row.ReadToken = t.ReadToken != ""
+	row.Sealed, err = c.keyset.Seal(text, access.ForgeContext(row.UID))
+	return err
 }
 
 func (c *Connections) open(row store.ForgeRow) (t tokens, err error) {
@@ -213,16 +216,12 @@ func (c *Connections) Create(
 func (c *Connections) add(
 	ctx context.Context, p penstock.Principal, row store.ForgeRow, t tokens, now penstock.Time,
 ) (out penstock.Forge, err error) {
-	result, err := c.probe(ctx, row.Forge, t, now)
-	if err != nil {
-		return out, err
-	}
+	result := c.probe(ctx, row.Forge, t, now)
 	if err := rejects(result); err != nil {
 		return out, err
 	}
-	apply(&row, result, now)
-	row.ReadToken, row.UpdatedAt = t.ReadToken != "", now
-	if row.Sealed, err = c.seal(row.UID, t); err != nil {
+	row.UpdatedAt = now
+	if err := c.give(&row, t, result, now); err != nil {
 		return out, err
 	}
 	return access.Edit(ctx, c.responses, p, func(tx *store.Tx) (penstock.Forge, error) {
@@ -233,7 +232,7 @@ func (c *Connections) add(
 		if n >= maxForges {
 			return out, penstock.Errorf(penstock.CodeConflict, "the team has %d connections, the maximum", n)
 		}
-		if err := checkFactories(ctx, tx, row); err != nil {
+		if err := access.UseFactories(ctx, tx, row.Team, "/factories", row.Factories); err != nil {
 			return out, err
 		}
 		return row.Forge, tx.Forges().Add(ctx, row)
@@ -333,20 +332,6 @@ func checkLimits(bad func(string, string, ...any), f penstock.Forge) {
 	}
 }
 
-// checkFactories returns an error if a connection names a factory that the team does not have.
-func checkFactories(ctx context.Context, tx *store.Tx, row store.ForgeRow) error {
-	for i, uid := range row.Factories {
-		found, err := tx.Factories().Has(ctx, row.Team, uid)
-		if err != nil {
-			return err
-		}
-		if !found {
-			return penstock.Invalid(fmt.Sprintf("/factories/%d", i), "there is no factory with the uid %.80q", uid)
-		}
-	}
-	return nil
-}
-
 // Update changes a connection. New tokens are tried first, as in [Connections.Create].
 func (c *Connections) Update(
 	ctx context.Context, p penstock.Principal, uid string, req ChangeRequest,
@@ -401,14 +386,12 @@ func (c *Connections) update(
 			return errReplaced
 		}
 		if tried {
-			apply(&row, result, now)
-			row.ReadToken = t.ReadToken != ""
-			if row.Sealed, err = c.seal(uid, t); err != nil {
+			if err := c.give(&row, t, result, now); err != nil {
 				return err
 			}
 		}
 		row.UpdatedAt = now
-		if err := checkFactories(ctx, tx, row); err != nil {
+		if err := access.UseFactories(ctx, tx, row.Team, "/factories", row.Factories); err != nil {
 			return err
 		}
 		return tx.Forges().Set(ctx, row)
@@ -421,11 +404,8 @@ func (c *Connections) update(
 
 // tryNew probes a connection with new tokens. Those that it has stay if the forge does not answer.
 func (c *Connections) tryNew(ctx context.Context, f penstock.Forge, t tokens, now penstock.Time) (found, error) {
-	result, err := c.probe(ctx, f, t, now)
-	switch {
-	case err != nil:
-		return result, err
-	case result.failed != nil && result.failed.kind == noAnswer:
+	result := c.probe(ctx, f, t, now)
+	if result.failed != nil && result.failed.kind == noAnswer {
 		return result, unavailable(f, result.failed)
 	}
 	return result, rejects(result)
@@ -474,112 +454,6 @@ func (c *Connections) Delete(ctx context.Context, p penstock.Principal, uid stri
 	return c.responses.Alter(ctx, p.Team, func(tx *store.Tx) error { return tx.Forges().Delete(ctx, p.Team, uid) })
 }
 
-// Checked is the result of a check.
-type Checked struct {
-	Forge  penstock.Forge        `json:"forge"`
-	Checks []penstock.ForgeCheck `json:"checks"`
-}
-
-// Check asks the forge whether the connection can do what it needs, and stores the result.
-func (c *Connections) Check(ctx context.Context, p penstock.Principal, uid string) (Checked, error) {
-	row, err := c.find(ctx, p, uid)
-	if err != nil {
-		return Checked{}, err
-	}
-	result, now, err := c.tried(ctx, row)
-	if err != nil {
-		return Checked{}, err
-	}
-	if result.failed != nil {
-		result.checks = []penstock.ForgeCheck{{Name: "api", Detail: result.failed.text}}
-	}
-	return access.Act(ctx, c.responses, p, func(tx *store.Tx) (Checked, error) {
-		current, err := settle(ctx, tx, row, result, now)
-		return Checked{current.Forge, result.checks}, err
-	})
-}
-
-// tried probes a connection with its own tokens.
-func (c *Connections) tried(ctx context.Context, row store.ForgeRow) (found, penstock.Time, error) {
-	now := penstock.Now()
-	t, err := c.open(row)
-	if err != nil {
-		return found{}, now, err
-	}
-	result, err := c.probe(ctx, row.Forge, t, now)
-	return result, now, err
-}
-
-// settle stores the result of a check, unless the tokens have changed or were checked meanwhile.
-func settle(
-	ctx context.Context, tx *store.Tx, checked store.ForgeRow, result found, now penstock.Time,
-) (store.ForgeRow, error) {
-	row, err := tx.Forges().Lock(ctx, checked.Team, checked.UID)
-	later := row.CheckedAt != checked.CheckedAt // a check that began after this one was faster
-	if err != nil || later || !bytes.Equal(row.Sealed, checked.Sealed) {
-		return row, err
-	}
-	apply(&row, result, now)
-	return row, tx.Forges().Set(ctx, row)
-}
-
-// How often connections are checked.
-const (
-	checkEvery = time.Hour
-	retryEvery = 5 * time.Minute // while something is wrong
-	probeLimit = time.Minute     // for all requests of a check
-	claimTime  = 2 * time.Minute // for the server that checks
-	checkBatch = 20
-)
-
-// apply sets the result of a check.
-func apply(row *store.ForgeRow, result found, now penstock.Time) {
-	row.Status, row.Problem = result.status, result.problem
-	row.DueAt = now.Add(retryEvery)
-	if result.status == penstock.ForgeConnected {
-		row.DueAt = now.Add(checkEvery)
-	}
-	if result.failed == nil {
-		row.Bot, row.ExpiresAt = result.bot, result.expires
-	}
-	if result.failed == nil || result.failed.kind == refused {
-		row.CheckedAt = now
-	}
-}
-
-// CheckDue checks the connections whose time has come.
-func (c *Connections) CheckDue(ctx context.Context) error {
-	now := penstock.Now()
-	due, err := c.store.Forges.Due(ctx, now, now.Add(claimTime), checkBatch)
-	if err != nil {
-		return err
-	}
-	var checking sync.WaitGroup
-	for _, row := range due { // side by side: one that hangs delays no other
-		checking.Go(func() { c.checkOne(ctx, row) })
-	}
-	checking.Wait()
-	return ctx.Err()
-}
-
-func (c *Connections) checkOne(ctx context.Context, row store.ForgeRow) {
-	result, now, err := c.tried(ctx, row)
-	if err == nil {
-		err = c.store.Write(ctx, func(tx *store.Tx) error {
-			_, err := settle(ctx, tx, row, result, now)
-			return err
-		})
-	}
-	switch {
-	case penstock.CodeOf(err) == penstock.CodeNotFound || ctx.Err() != nil: // deleted meanwhile, or the server stops
-	case err != nil:
-		c.log.Error("cannot check a connection", "forge_uid", row.UID, "error", err)
-	case result.status != row.Status:
-		c.log.Warn("a connection has changed", "forge_uid", row.UID, "name", row.Name, "status", result.status,
-			"problem", result.problem)
-	}
-}
-
 // RepositoryList is what a connection can read, within its own limits.
 type RepositoryList struct {
 	Repositories []penstock.ForgeRepository `json:"repositories"`
@@ -598,9 +472,9 @@ func (c *Connections) Repositories(ctx context.Context, p penstock.Principal, ui
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
-	all, more, err := c.api(row.Forge, t.Token).repositories(ctx)
-	if err != nil {
-		return RepositoryList{}, unavailable(row.Forge, err)
+	all, more, failed := c.api(row.Forge, t.Token).repositories(ctx)
+	if failed != nil {
+		return RepositoryList{}, unavailable(row.Forge, failed)
 	}
 	row.Factories = nil // each of them may use these
 	list := slices.DeleteFunc(all, func(r penstock.ForgeRepository) bool { return row.MayUse("", r.Path) != "" })
@@ -614,11 +488,8 @@ func (c *Connections) Repositories(ctx context.Context, p penstock.Principal, ui
 }
 
 // unavailable is the error for a forge that does not give what a request needs.
-func unavailable(f penstock.Forge, err error) error {
-	if failed, ok := err.(*failure); ok { //nolint:errorlint // calls return it as it is
-		return &penstock.Error{
-			Code: penstock.CodeUnavailable, Detail: fmt.Sprintf("%s: %s", f.URL, failed.text), RetryAfter: time.Minute,
-		}
+func unavailable(f penstock.Forge, failed *failure) error {
+	return &penstock.Error{
+		Code: penstock.CodeUnavailable, Detail: fmt.Sprintf("%s: %s", f.URL, failed.text), RetryAfter: time.Minute,
 	}
-	return err
 }

@@ -327,6 +327,22 @@ func TestAllRepositoriesAreListed(t *testing.T) {
 				t.Errorf("of %d: got %d, %v, %v", n, len(list.Repositories), list.Truncated, err)
 			}
 		}
+		n := 0
+		w.forge.Answer(always(func(rw http.ResponseWriter, _ *http.Request) {
+			n++
+			_, _ = fmt.Fprintf(rw, `[{"id": %d, "full_name": "acme/shop%d", "default_branch": "main"}]`, n, n)
+		}))
+		if list, err := w.Connections.Repositories(t.Context(), w.admin(), f.UID); err != nil || !list.Truncated || n != 60 {
+			t.Errorf("a forge whose pages never end: got %d pages, %v, %v", n, list.Truncated, err)
+		}
+		w.forge.Answer(always(func(rw http.ResponseWriter, r *http.Request) {
+			branch := map[bool]string{true: strings.Repeat("b", 256), false: "main\\u0000"}[r.URL.Query().Get("page") == "1"]
+			_, _ = fmt.Fprintf(rw, `[{"id": 1, "full_name": "acme/shop", "default_branch": "%s"}]`, branch)
+		}))
+		if list, err := w.Connections.Repositories(t.Context(), w.admin(), f.UID); err != nil || len(list.Repositories) > 0 {
+			t.Errorf("got %+v, %v", list, err)
+		}
+		w.forge.Answer(nil)
 		w.forge.Repositories(30)
 		if _, err := w.Connections.Update(t.Context(), w.admin(), f.UID, forge.ChangeRequest{
 			Repositories: &[]string{"ACME/shop2", "other/*"},
@@ -515,6 +531,10 @@ func TestAClaimAsksAgain(t *testing.T) {
 		}
 		id := start()
 		change(forge.ChangeRequest{Repositories: &[]string{"acme/other"}})
+		network, err := w.Runs.Network(t.Context(), p, id)
+		if err != nil || len(network.Policy.Layers) > 0 {
+			t.Errorf("got %+v, %v; the run may reach nothing by the connection now", network.Policy.Layers, err)
+		}
 		fails(id, "not for the repository acme/shop")
 		change(forge.ChangeRequest{Cleared: []string{"repositories"}})
 		id = start()
@@ -818,6 +838,24 @@ func TestGitHubSaysWhenATokenExpires(t *testing.T) {
 		got, err := w.Connections.Check(t.Context(), w.admin(), w.uidOf("forge-0"))
 		if err != nil || got.Forge.Status != penstock.ForgeRevoked {
 			t.Errorf("got %+v, %v; the token of runs is gone", got, err)
+		}
+	})
+}
+
+// A server that ends in the middle of a check leaves it to another one, but only when it would have ended.
+func TestAnotherServerChecksWhatOneLeft(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		f := w.connected(nil)
+		now := f.CreatedAt.Add(2 * time.Hour)
+		for _, tt := range []struct {
+			after time.Duration
+			due   int
+		}{{0, 1}, {0, 0}, {time.Minute, 0}, {2 * time.Minute, 1}} {
+			at := now.Add(tt.after)
+			due, err := w.Deps.Store.Forges.Due(t.Context(), at, at.Add(2*time.Minute), 20)
+			if err != nil || len(due) != tt.due {
+				t.Errorf("after %s: got %d, %v, want %d", tt.after, len(due), err, tt.due)
+			}
 		}
 	})
 }

@@ -279,7 +279,7 @@ func (s *Catalog) checkRepos(bad func(pointer, format string, args ...any), c *p
 		if len(r.Repo) > maxGitHubName || !githubRepo().MatchString(r.Repo) || strings.Trim(r.Repo, ".") == "" {
 			bad(at+"/repo", "is not the name of a repository, without its owner")
 		}
-		once(at, strings.ToLower(githubURL(r)))
+		once(at, strings.ToLower(r.CloneURL()))
 	}
 	for i, r := range c.Repos {
 		at := fmt.Sprintf("/repos/%d", i)
@@ -291,10 +291,6 @@ func (s *Catalog) checkRepos(bad func(pointer, format string, args ...any), c *p
 		}
 		once(at, r.URL+" "+r.Ref) // a space ends no URL
 	}
-}
-
-func githubURL(r penstock.GitHubRepo) string {
-	return "https://github.com/" + r.Owner + "/" + r.Repo + ".git"
 }
 
 // CheckRemote returns an error for a URL that git cannot clone, or that contains credentials:

@@ -232,10 +232,7 @@ func (s *Catalog) lackingCredentials(
 	}
 	var errs []penstock.FieldError
 	for _, layer := range policy.Layers {
-		if layer.Source == penstock.NetworkForge {
-			continue
-		}
-		lacking, err := check.LackingHosts(layer.Network.Credentials(""))
+		lacking, err := check.LackingHosts(layer.Credentials())
 		if err != nil {
 			return nil, err
 		}
@@ -293,7 +290,7 @@ func mcpRule(server penstock.MCPServer) (penstock.NetworkRule, bool) {
 func (s *Catalog) checkMCP(
 	p penstock.Principal, run *store.NewRun, policy penstock.NetworkPolicy, servers penstock.Network,
 ) error {
-	if p.AgentUID == "" && p.RunID == "" || run.ConfigSources["mcp_servers"] != LayerRequest {
+	if !p.IsAgent() || run.ConfigSources["mcp_servers"] != LayerRequest {
 		return nil
 	}
 	var errs []penstock.FieldError

@@ -204,8 +204,7 @@ type Rules struct {
 
 // New makes the rules of runs.
 func New(d Deps, callers access.Rules, forges forge.Rules) Rules {
-	catalog := newCatalog(d, callers)
-	catalog.forges = forges.Connections
+	catalog := newCatalog(d, callers, forges)
 	skills := &Skills{store: d.Store, catalog: catalog, reader: newSkillReader(d.Repositories, d.Log)}
 	runs := &Runs{
 		store: d.Store, publicURL: d.PublicURL, responses: callers.Responses, catalog: catalog, skills: skills,
@@ -235,11 +234,11 @@ func New(d Deps, callers access.Rules, forges forge.Rules) Rules {
 	}
 }
 
-func newCatalog(d Deps, callers access.Rules) *Catalog {
+func newCatalog(d Deps, callers access.Rules, forges forge.Rules) *Catalog {
 	catalog := &Catalog{
 		store: d.Store, responses: callers.Responses, defaults: d.Defaults, keyHolders: d.KeyHolders,
 		programs: d.Programs, providers: d.Providers, aliases: d.ModelAliases, network: d.Network,
-		skillCache: d.Repositories, maxListBytes: d.MaxListBytes,
+		forges: forges.Connections, skillCache: d.Repositories, maxListBytes: d.MaxListBytes,
 	}
 	catalog.SetModels(d.Models, d.Defaults.ModelID)
 	catalog.defaults.ModelID = ""

@@ -130,7 +130,7 @@ func skillSources(environments []penstock.Environment) []*skillSource {
 	}
 	for _, e := range environments {
 		for _, r := range e.Config.GitHubRepos {
-			add(e, git.Source{URL: githubURL(r)}, r.Owner, r.Repo)
+			add(e, git.Source{URL: r.CloneURL()}, r.Owner, r.Repo)
 		}
 		for _, r := range e.Config.Repos {
 			owner, name := git.Names(r.URL)

@@ -117,7 +117,7 @@ func (p *preparation) repositories(config penstock.EnvironmentConfig) []reposito
 func (p *preparation) ofEnvironment(config penstock.EnvironmentConfig) []repository {
 	var list []repository
 	for _, r := range config.GitHubRepos {
-		source := git.Source{URL: "https://github.com/" + r.Owner + "/" + r.Repo + ".git", Password: p.githubToken()}
+		source := git.Source{URL: r.CloneURL(), Password: p.githubToken()}
 		list = append(list, repository{owner: r.Owner, name: r.Repo, source: source})
 	}
 	for _, r := range config.Repos {

@@ -859,3 +859,40 @@ func TestAnotherServerChecksWhatOneLeft(t *testing.T) {
 		}
 	})
 }
+
+// GitHub's answer about a repository can have a token to clone it, so that runs do not get it.
+func TestARunDoesNotReadWhatHasAToken(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		w.forge.Answer(func(_ http.ResponseWriter, r *http.Request) bool {
+			r.URL.Path = strings.Replace(r.URL.Path, "/api/v3/", "/api/v1/", 1)
+			return false
+		})
+		w.connected(func(r *forge.ConnectRequest) { r.Provider = penstock.HostGitHub })
+		created := w.Create(penstock.RunRequest{Prompt: "x", Config: &penstock.Config{
+			Repositories: []penstock.RunRepository{{Connection: "acme", Path: "acme/shop"}},
+		}})
+		network, err := w.Runs.Network(t.Context(), w.Admin, created.ID)
+		if err != nil || len(network.Policy.Layers) != 1 {
+			t.Fatalf("got %+v, %v", network.Policy.Layers, err)
+		}
+		var paths []string
+		for _, rule := range network.Policy.Layers[0].Network.Allow {
+			paths = append(paths, rule.Paths...)
+		}
+		if !slices.Contains(paths, "/api/v3/repos/acme/shop/issues") || slices.Contains(paths, "/api/v3/repos/acme/shop") {
+			t.Errorf("the run may read %v", paths)
+		}
+	})
+}
+
+func TestATeamHasTwentyConnections(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		for i := range 20 {
+			w.connected(func(r *forge.ConnectRequest) { r.Name = fmt.Sprintf("forge-%d", i) })
+		}
+		_, err := w.connect(func(r *forge.ConnectRequest) { r.Name = "one-more" })
+		if penstock.CodeOf(err) != penstock.CodeConflict || !strings.Contains(err.Error(), "20") {
+			t.Errorf("got %v", err)
+		}
+	})
+}

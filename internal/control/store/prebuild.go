@@ -45,9 +45,11 @@ var prebuildFields = newResource("prebuilds", "b",
 )
 
 // A report never undoes a deletion.
-var reportPrebuild = prebuildFields.upsert("folder, worker_host, environment_id, uid") + `,
+var reportedPrebuilds = prebuildFields.onConflict(
+	prebuildFields.orUpdate("folder, worker_host, environment_id, uid") + `,
 	retired_for = CASE WHEN prebuilds.retired_at > 0 THEN prebuilds.retired_for ELSE excluded.retired_for END,
-	retired_at = CASE WHEN prebuilds.retired_at > 0 THEN prebuilds.retired_at ELSE excluded.retired_at END`
+	retired_at = CASE WHEN prebuilds.retired_at > 0 THEN prebuilds.retired_at ELSE excluded.retired_at END`,
+)
 
 // How long rows stay. A worker uses no layer that was unused for 90 days, so a deletion is still known then.
 const (
@@ -121,6 +123,7 @@ func (ps PrebuildsTx) Report(ctx context.Context, r penstock.LayerReport) (retir
 		return nil, err
 	}
 	now, report := penstock.Now(), penstock.NewID()
+	var rows [][]any
 	for _, l := range r.Layers {
 		if !known[l.EnvironmentUID] {
 			continue
@@ -137,9 +140,10 @@ func (ps PrebuildsTx) Report(ctx context.Context, r penstock.LayerReport) (retir
 		} else if room[l.EnvironmentUID]++; room[l.EnvironmentUID] > penstock.MaxReportedLayers {
 			continue
 		}
-		if _, err := ps.tx.exec(ctx, reportPrebuild, prebuildFields.row(&row)...); err != nil {
-			return nil, fmt.Errorf("record prebuild %s: %w", l.UID, err)
-		}
+		rows = append(rows, prebuildFields.row(&row))
+	}
+	if err := ps.tx.insert(ctx, reportedPrebuilds, rows); err != nil {
+		return nil, fmt.Errorf("record prebuilds: %w", err)
 	}
 	return retired, ps.leave(ctx, r, report, now)
 }

@@ -41,3 +41,27 @@ func ProtectedPaths() []string {
 		".github/instructions/**", ".penstock/**", "penstock.yaml",
 	}
 }
+
+// PushedBranch is a branch that a run is about to push.
+type PushedBranch struct {
+	Name    string `json:"name"`    // without refs/heads/
+	Current string `json:"current"` // its commit on the forge; "": it does not exist
+	New     string `json:"new"`
+}
+
+// PushClaim is what a run is about to push to a repository.
+type PushClaim struct {
+	URL      string         `json:"url"` // of the repository
+	Branches []PushedBranch `json:"branches"`
+}
+
+// PushGrant lets a run push to a repository through the gate of its worker.
+type PushGrant struct {
+	Connection string     `json:"connection"` // its name
+	Path       string     `json:"path"`       // owner/name
+	URL        string     `json:"url"`        // that git clones
+	Ref        string     `json:"ref,omitempty"`
+	Credential string     `json:"credential"` // the name of the token in NetworkSecrets
+	Bot        ForgeBot   `json:"bot"`        // with the address of its commits
+	Policy     PushPolicy `json:"policy"`
+}

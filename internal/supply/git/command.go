@@ -37,8 +37,9 @@ type command struct {
 	remote *remote
 	// local allows reading from a repository of this machine, and nothing else.
 	local bool
-	// stdin is its input. most limits its output; 0 means maxStdout.
+	// stdin is its input, or input, if that is not nil. most limits its output; 0 means maxStdout.
 	stdin string
+	input io.Reader
 	most  int
 	// silent discards its output, without a limit.
 	silent bool
@@ -50,6 +51,8 @@ type command struct {
 	watch string
 	// lock stays locked while a process of the command runs.
 	lock *os.File
+	// pipes are inherited by the command and its hooks, from descriptor 3 on. They exclude lock.
+	pipes []*os.File
 }
 
 // name returns the subcommand of git.
@@ -81,12 +84,13 @@ func (c *Cache) run(ctx context.Context, cmd command) (string, error) {
 	if cmd.lock != nil {
 		git.ExtraFiles = []*os.File{cmd.lock}
 	}
+	git.ExtraFiles = append(git.ExtraFiles, cmd.pipes...)
 	stdout, stderr := &prefixBuffer{left: cmp.Or(cmd.most, maxStdout)}, &tail{}
 	git.Stdout, git.Stderr = stdout, stderr
 	if cmd.silent || cmd.stdout != nil {
 		git.Stdout = cmd.stdout
 	}
-	if cmd.stdin != "" {
+	if git.Stdin = cmd.input; cmd.stdin != "" {
 		git.Stdin = strings.NewReader(cmd.stdin)
 	}
 

@@ -6,9 +6,11 @@ type PushPolicy struct {
 	Branches [][]string `json:"branches"`
 	// Protected are patterns of paths that a push must not change, in any case, unless one of Except
 	// matches, too.
-	Protected []string   `json:"protected,omitempty"`
-	Except    []string   `json:"except,omitempty"`
-	Limits    PushLimits `json:"limits"`
+	Protected []string `json:"protected,omitempty"`
+	Except    []string `json:"except,omitempty"`
+	// Always are patterns of the run's own request. Except does not lift them.
+	Always []string   `json:"always,omitempty"`
+	Limits PushLimits `json:"limits"`
 	// AllowSecrets switches off the search for secrets in new commits.
 	AllowSecrets bool `json:"allow_secrets,omitzero"`
 }

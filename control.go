@@ -49,6 +49,10 @@ type Control interface {
 	Claims
 	Ledger
 	Files
+
+	// ClaimBranches records what a run is about to push, before it does. It returns for each branch why
+	// the run must not push it, or "": it belongs to another thread, or to nobody.
+	ClaimBranches(ctx context.Context, l Lease, c PushClaim) (refusals []string, err error)
 }
 
 // Claims begin executions. A launcher claims some for another process, which adopts them.
@@ -174,6 +178,8 @@ type Assignment struct {
 	// NetworkSecrets are the values of the secrets that Network names, by name. They stay with the
 	// worker: a secret that is only here never enters the sandbox.
 	NetworkSecrets map[string]string `json:"network_secrets,omitempty"`
+	// Pushes are the repositories to which the run may push, through the gate of the worker.
+	Pushes []PushGrant `json:"pushes,omitempty"`
 	// HarnessSecrets are the secrets of harness_auth_secrets, by harness, such as claude. The
 	// gateway of a sealed run sends them to the model provider instead of the worker's own keys.
 	// Each is also in Secrets, for a sandbox without a gateway.

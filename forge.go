@@ -135,6 +135,21 @@ func (f Forge) CloneURL(path string) string {
 	return strings.TrimSuffix(f.URL, "/") + "/" + path + ".git"
 }
 
+// CommitEmail is the address of the commits of the bot, "" if the forge has not answered yet. Without a public
+// one it is an address that forges give to each account.
+func (f Forge) CommitEmail() string {
+	u, err := url.Parse(f.URL)
+	switch {
+	case f.Bot == nil || err != nil:
+		return ""
+	case f.Bot.Email != "":
+		return f.Bot.Email
+	case f.Provider == HostGitHub:
+		return fmt.Sprintf("%d+%s@users.noreply.%s", f.Bot.ID, f.Bot.Login, CanonicalHost(u.Hostname()))
+	}
+	return f.Bot.Login + "@noreply." + CanonicalHost(u.Hostname())
+}
+
 // MayUse returns why runs of a factory ("": of none) may not use the connection for a repository, or "".
 func (f Forge) MayUse(factoryUID, path string) string {
 	covers := func(pattern string) bool {

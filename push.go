@@ -57,6 +57,10 @@ type PushClaim struct {
 	Branches []PushedBranch `json:"branches"`
 }
 
+// PushCredential begins the names of the tokens of pushes in Assignment.NetworkSecrets. No rule of a network can
+// name them.
+const PushCredential = "push:"
+
 // PushGrant lets a run push to a repository through the gate of its worker.
 type PushGrant struct {
 	Connection string     `json:"connection"` // its name

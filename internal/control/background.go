@@ -54,6 +54,7 @@ func (r *Rules) jobs() []job {
 		{"clear the logs of deliveries", "", time.Minute, r.Deliveries.ClearLogs},
 		{"remove old runs", "", time.Minute, r.Upkeep.RemoveOldRuns},
 		{"clear old prebuilds", "", 10 * time.Minute, r.Catalog.ClearPrebuilds},
+		{"forget branches that runs have pushed", "", time.Hour, r.Connections.ClearBranches},
 		{"remove attachments that no follow-up has named", "", 10 * time.Minute, r.Files.ExpireAttachments},
 		{"remove saved files that no turn needs", "", time.Hour, r.Files.ClearPacks},
 		{"remove unreferenced files", "", 24 * time.Hour, r.Files.RemoveOrphans},

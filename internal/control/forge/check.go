@@ -225,6 +225,11 @@ func apply(row *store.ForgeRow, result found, now penstock.Time) {
 	}
 }
 
+// ClearBranches forgets branches that no run has pushed for a year.
+func (c *Connections) ClearBranches(ctx context.Context) error {
+	return c.store.Forges.ClearBranches(ctx, penstock.Now())
+}
+
 // CheckDue checks the connections whose time has come.
 func (c *Connections) CheckDue(ctx context.Context) error {
 	now := penstock.Now()

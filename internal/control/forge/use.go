@@ -192,29 +192,29 @@ func readRules(f penstock.Forge, path string) []penstock.NetworkRule {
 // credentialOf is the name of a connection's token in a policy. No managed secret can have it.
 func credentialOf(f penstock.Forge) string { return penstock.ForgeCredential + f.UID }
 
-// Grant reads the tokens for the connections of a policy. The values are for the worker
-// and never for the sandbox. If the run cannot have the connection of one of its repositories, the error is a
-// *access.GrantError.
+// Grant reads the tokens for the connections of a policy, and says where the run may push. The values are for
+// the worker and never for the sandbox. If the run cannot have the connection of one of its repositories, the
+// error is a *access.GrantError.
 func (c *Connections) Grant(
 	ctx context.Context, use Use, list []penstock.RunRepository, policy penstock.NetworkPolicy,
-) (map[string]string, error) {
+) (values map[string]string, pushes []penstock.PushGrant, err error) {
 	named := slices.ContainsFunc(list, func(r penstock.RunRepository) bool { return r.Connection != "" })
 	used := slices.ContainsFunc(policy.Layers, func(l penstock.NetworkLayer) bool {
 		return l.Source == penstock.NetworkForge
 	})
 	if !named && !used {
-		return nil, nil //nolint:nilnil // nothing to add
+		return nil, nil, nil
 	}
 	rows, err := c.store.Forges.List(ctx, use.Team)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, r := range list {
 		if reason := use.lost(rows, r); reason != "" {
-			return nil, access.NotGranted("%s", reason)
+			return nil, nil, access.NotGranted("%s", reason)
 		}
 	}
-	values := map[string]string{}
+	values = map[string]string{}
 	for _, layer := range policy.Layers {
 		if layer.Source != penstock.NetworkForge {
 			continue
@@ -225,11 +225,40 @@ func (c *Connections) Grant(
 		}
 		t, err := c.open(rows[i])
 		if err != nil {
-			return nil, access.NotOpened(err, "the tokens of the connection %s", layer.Name)
+			return nil, nil, access.NotOpened(err, "the tokens of the connection %s", layer.Name)
 		}
 		values[credentialOf(rows[i].Forge)] = t.forRuns()
+		grants := pushGrants(rows[i].Forge, list)
+		if pushes = append(pushes, grants...); grants != nil {
+			values[grants[0].Credential] = t.Token
+		}
 	}
-	return values, nil
+	return values, pushes, nil
+}
+
+// pushGrants lists the repositories of a run to which it may push with a connection: those that its
+// configuration names. The repositories of an environment are not among them, because the key of an agent
+// can choose one.
+func pushGrants(f penstock.Forge, list []penstock.RunRepository) []penstock.PushGrant {
+	if f.Bot == nil {
+		return nil
+	}
+	bot := *f.Bot
+	bot.Email = f.CommitEmail()
+	var grants []penstock.PushGrant
+	for _, r := range list {
+		path, has := f.PathOf(r.URL)
+		if r.Connection != f.Name || !has || slices.ContainsFunc(grants, func(g penstock.PushGrant) bool {
+			return strings.EqualFold(g.Path, path)
+		}) {
+			continue
+		}
+		grants = append(grants, penstock.PushGrant{
+			Connection: f.Name, Path: path, URL: f.CloneURL(path), Ref: r.Ref, Bot: bot,
+			Credential: penstock.PushCredential + f.UID,
+		})
+	}
+	return grants
 }
 
 // lost returns why a run cannot have the connection of a repository any more, or "".

@@ -128,6 +128,16 @@ func (c *Client) ReportLayers(ctx context.Context, r penstock.LayerReport) ([]st
 	return a.Retired, err
 }
 
+// ClaimBranches implements penstock.Control.
+func (c *Client) ClaimBranches(ctx context.Context, l penstock.Lease, claim penstock.PushClaim) ([]string, error) {
+	var a branchesAnswer
+	err := c.call(ctx, "branches", branchesBody{l, claim}, &a, 0)
+	if err == nil && len(a.Refusals) != len(claim.Branches) {
+		err = errors.New("the server did not answer for each branch")
+	}
+	return a.Refusals, err
+}
+
 // Reserve implements penstock.Control.
 func (c *Client) Reserve(
 	ctx context.Context, l penstock.Lease, r penstock.Reservation,

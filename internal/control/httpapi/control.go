@@ -52,6 +52,13 @@ type (
 		Lease penstock.Lease `json:"lease"`
 		Loss  penstock.Loss  `json:"loss"`
 	}
+	branchesBody struct {
+		Lease penstock.Lease     `json:"lease"`
+		Claim penstock.PushClaim `json:"claim"`
+	}
+	branchesAnswer struct {
+		Refusals []string `json:"refusals"`
+	}
 	layersAnswer struct {
 		Retired []string `json:"retired"`
 	}
@@ -184,6 +191,18 @@ func (h workerControl) reportLayers(c *call) error {
 		return err
 	}
 	return c.respond(http.StatusOK, layersAnswer{retired})
+}
+
+func (h workerControl) claimBranches(c *call) error {
+	var body branchesBody
+	if err := c.decode(&body); err != nil {
+		return err
+	}
+	refusals, err := h.rules.ClaimBranches(c.ctx(), body.Lease, body.Claim)
+	if err != nil {
+		return controlError(c, err)
+	}
+	return c.respond(http.StatusOK, branchesAnswer{refusals})
 }
 
 func (h workerControl) reserve(c *call) error {

@@ -623,6 +623,11 @@ func workerRoutes(h *handlers) []Route {
 			Who:    "workers, when what they keep for later runs has changed",
 		},
 		{
+			Method: post, Pattern: "/branches", Scope: worker, unlimited: true, unhurried: true,
+			handle: h.control.claimBranches,
+			Who:    "workers, before a run pushes to a forge",
+		},
+		{
 			Method: post, Pattern: "/reserve", Scope: worker, unlimited: true, unhurried: true, handle: h.control.reserve,
 			Who: "workers, before a call to a model",
 		},

@@ -18,12 +18,15 @@ func (s *Executions) giveNetwork(ctx context.Context, a *penstock.Assignment, ro
 	if a.NetworkSecrets, err = s.secrets.GrantNetwork(ctx, row.Team, &policy); err != nil {
 		return err
 	}
-	tokens, err := s.catalog.forges.Grant(ctx, forgeUse(row), row.Config.Repositories, policy)
+	tokens, pushes, err := s.catalog.forges.Grant(ctx, forgeUse(row), row.Config.Repositories, policy)
 	if err != nil {
 		return err
 	}
 	maps.Copy(a.NetworkSecrets, tokens)
-	a.Network = &policy
+	for i := range pushes {
+		pushes[i].Policy = pushPolicy(row)
+	}
+	a.Network, a.Pushes = &policy, pushes
 	for harness, name := range row.Config.HarnessSecrets() {
 		if a.HarnessSecrets == nil {
 			a.HarnessSecrets = map[string]penstock.HarnessSecret{}

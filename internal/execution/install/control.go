@@ -97,6 +97,11 @@ func (c *control) Finish(_ context.Context, _ penstock.Lease, r penstock.Result)
 	return nil, nil
 }
 
+// ClaimBranches implements penstock.Control. A trial pushes nothing.
+func (c *control) ClaimBranches(context.Context, penstock.Lease, penstock.PushClaim) ([]string, error) {
+	return nil, penstock.ErrLeaseLost
+}
+
 // Reserve implements penstock.Control.
 func (c *control) Reserve(_ context.Context, _ penstock.Lease, r penstock.Reservation) (penstock.Reserved, error) {
 	return penstock.Reserved{Output: r.Output}, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/url"
 	"strings"
+	"unicode"
 )
 
 // gitConfigs are the files in HOME in which git looks for an identity.
@@ -23,6 +24,21 @@ func (p *preparation) writeGitIdentity() error {
 	if u, err := url.Parse(p.w.PublicURL); err == nil {
 		host = u.Hostname()
 	}
-	text := "[user]\n\tname = Penstock agent\n\temail = agent@" + cmp.Or(host, "localhost") + "\n"
+	name, email := "Penstock agent", "agent@"+cmp.Or(host, "localhost")
+	if len(p.Pushes) > 0 { // the gate expects the account that pushes
+		name, email = p.Pushes[0].Bot.Login, p.Pushes[0].Bot.Email
+	}
+	text := "[user]\n\tname = " + gitValue(name) + "\n\temail = " + gitValue(email) + "\n"
 	return put(p.box.space.homeRoot, gitConfigs[0], 0o644, strings.NewReader(text))
+}
+
+// gitValue quotes a value for a configuration file of git (git-config(1), Syntax).
+func gitValue(value string) string {
+	value = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, value)
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`
 }

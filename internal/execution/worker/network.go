@@ -57,7 +57,7 @@ func (o *outlet) newProxy() (*egress.Proxy, error) {
 			value, granted := o.task.NetworkSecrets[name]
 			return value, granted
 		},
-		Denied: o.denied, PullRequest: o.observed, Log: o.task.log,
+		Push: o.pushes.handler, Denied: o.denied, PullRequest: o.observed, Log: o.task.log,
 	})
 }
 

@@ -43,6 +43,7 @@ type outlet struct {
 	models  *gateway.Session
 	spend   *spender
 	proxy   *egress.Proxy // nil if the sandbox is not sealed
+	pushes  pushGates
 	traffic modelTraffic
 
 	// preparing means that only setup commands run, of a workspace that later runs may get, too. They
@@ -97,6 +98,9 @@ func (b *box) openOutlet() error {
 func (o *outlet) serveRelay(ctx context.Context) (err error) {
 	o.socket, o.trust = filepath.Join(o.dir, "relay"), filepath.Join(o.dir, "trust")
 	o.origin = "http://" + sandbox.RelayAddress
+	if err = o.openPushes(ctx); err != nil {
+		return err
+	}
 	if o.proxy, err = o.newProxy(); err != nil {
 		return err
 	}
@@ -190,5 +194,6 @@ func (o *outlet) close() {
 	}
 	o.served.Wait()
 	o.uploads.Wait()
+	o.pushes.close()
 	_ = os.RemoveAll(o.dir)
 }

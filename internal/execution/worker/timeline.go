@@ -12,5 +12,7 @@ const (
 	timelineWorkspaceRestored    = "workspace_restored"     // a new workspace has the files of a saved turn
 	timelineWorkspaceNotRestored = "workspace_not_restored" // the files of a saved turn are gone
 	timelineCheckpointSkipped    = "checkpoint_skipped"     // the workspace of a turn is not saved
+	timelinePushAccepted         = "push_accepted"          // a branch was pushed to a forge
+	timelinePushRefused          = "push_refused"           // a branch was not pushed, and why
 	timelineWorkspaceReused      = "workspace_reused"       // a follow-up reused the files of the previous execution
 )

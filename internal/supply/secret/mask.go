@@ -139,14 +139,18 @@ func (m *Masker) step(at int32, char byte) int32 {
 // String returns text with every known value replaced by Masked. Overlapping values are
 // replaced together.
 func (m *Masker) String(text string) string {
-	if m == nil || len(m.nodes) == 0 || !m.found(text) {
+	if !m.Found(text) {
 		return text
 	}
 	s := m.Stream()
 	return s.Write(text) + s.Close()
 }
 
-func (m *Masker) found(text string) bool {
+// Found reports whether a text has one of the values, in any of their forms.
+func (m *Masker) Found(text string) bool {
+	if m == nil || len(m.nodes) == 0 {
+		return false
+	}
 	at := int32(0)
 	for i := range len(text) {
 		if at = m.step(at, text[i]); m.nodes[at].match > 0 {

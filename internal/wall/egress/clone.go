@@ -57,3 +57,25 @@ func announcesPush(r *http.Request, path string) (next string, push bool) {
 	before, refs := strings.CutSuffix(path, "/info/refs")
 	return before + "/git-receive-pack", refs && r.URL.Query().Get("service") == "git-receive-pack"
 }
+
+// servePush serves a push of git for which the proxy forwards nothing, and reports whether it has.
+func (f *forwarder) servePush(w http.ResponseWriter, r *http.Request, t target, path string) bool {
+	const service = "git-receive-pack"
+	if f.push == nil || !strings.Contains(r.URL.Path, service) && !strings.Contains(r.URL.RawQuery, "receive-pack") {
+		return false
+	}
+	handler := f.push(t.host, t.port, path)
+	if handler == nil {
+		return false
+	}
+	account := f.ledger.begin(t, ModeInspect)
+	if err := f.ledger.send(account, headerSize(r)); err != nil {
+		f.fail(w, t, err)
+		return true
+	}
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = &upload{ReadCloser: clientBody{r.Body}, ledger: f.ledger, account: account}
+	}
+	handler.ServeHTTP(w, r)
+	return true
+}

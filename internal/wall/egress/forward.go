@@ -49,13 +49,16 @@ type forwarder struct {
 	policy      *Policy
 	secrets     func(name string) (string, bool) // nil: no secret has a value
 	pullRequest func(PullRequest)
+	push        func(host string, port int, path string) http.Handler // nil: the policy decides
 	ledger      *ledger
 	dialer      *dialer
 	carrier     *httputil.ReverseProxy // of an exchange
 }
 
 func newForwarder(o Options, l *ledger, d *dialer) *forwarder {
-	f := &forwarder{policy: o.Policy, secrets: o.Secret, pullRequest: o.PullRequest, ledger: l, dialer: d}
+	f := &forwarder{
+		policy: o.Policy, secrets: o.Secret, pullRequest: o.PullRequest, push: o.Push, ledger: l, dialer: d,
+	}
 	f.carrier = f.newCarrier(o.Log)
 	return f
 }
@@ -72,6 +75,9 @@ func (f *forwarder) serve(w http.ResponseWriter, r *http.Request, t target) {
 	path := r.URL.EscapedPath()
 	if path == "" {
 		path = "/"
+	}
+	if f.servePush(w, r, t, path) {
+		return
 	}
 	d, secret := f.policy.decideRequest(t, r.Method, path)
 	if next, push := announcesPush(r, path); push && d.Allowed {

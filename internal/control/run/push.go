@@ -1,0 +1,77 @@
+package run
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/supply/git"
+)
+
+// maxPushedBranches bounds the branches of one push.
+const maxPushedBranches = 20
+
+var objectID = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// ClaimBranches implements penstock.Control.
+func (c control) ClaimBranches(
+	ctx context.Context, l penstock.Lease, claim penstock.PushClaim,
+) (refusals []string, err error) {
+	if err := checkPushClaim(claim); err != nil {
+		return nil, err
+	}
+	err = c.s.store.Write(ctx, func(tx *store.Tx) error {
+		run, err := tx.Executions().Held(ctx, l)
+		if err != nil {
+			return err
+		}
+		owner := store.BranchOwner{
+			Team: run.Team, Repository: strings.ToLower(claim.URL), RunID: run.ID, Owner: branchOwner(run),
+		}
+		refusals = make([]string, len(claim.Branches))
+		for i, b := range claim.Branches {
+			if refusals[i], err = tx.Forges().ClaimBranch(ctx, owner, b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return refusals, err
+}
+
+// pushPolicy is what a run may push. A fork pushes branches of its own, so that the forks of a run do not
+// meet.
+func pushPolicy(run store.RunRow) penstock.PushPolicy {
+	policy := penstock.DefaultPushPolicy()
+	if run.ForkedFrom != nil {
+		policy.Branches = [][]string{{"penstock/fork-" + run.ID + "/**"}}
+	}
+	return policy
+}
+
+// branchOwner names the thread of a run: all runs about one subject, or the run alone. A fork is a thread of
+// its own, whatever its origin is about.
+func branchOwner(run store.RunRow) string {
+	if run.SubjectUID != "" && run.ForkedFrom == nil {
+		return "subject:" + run.SubjectUID
+	}
+	return "run:" + run.ID
+}
+
+func checkPushClaim(claim penstock.PushClaim) error {
+	switch {
+	case claim.URL == "" || len(claim.URL) > maxLayerText:
+		return penstock.Invalid("/url", "must be the URL of a repository")
+	case len(claim.Branches) == 0 || len(claim.Branches) > maxPushedBranches:
+		return penstock.Invalid("/branches", "must have 1 to %d branches", maxPushedBranches)
+	}
+	for _, b := range claim.Branches {
+		if b.Name == "" || git.CheckRef(b.Name) != nil || !objectID.MatchString(b.New) ||
+			b.Current != "" && !objectID.MatchString(b.Current) {
+			return penstock.Invalid("/branches", "must have names and ids of git")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,343 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/supply/git"
+)
+
+// Limits of one push that no setting changes.
+const (
+	maxUpdates = 20
+	maxCommits = 2000
+)
+
+// verdict is what is known about one update.
+type verdict struct {
+	git.Update
+	branch  string
+	commits int
+	forced  bool
+	refusal string // without the name of the product
+}
+
+// decide returns for each update why it is refused, or "". It pushes the others.
+func (g *Gate) decide(ctx context.Context, updates []git.Update, atomic bool) []string {
+	verdicts := make([]verdict, len(updates))
+	for i, u := range updates {
+		verdicts[i].Update = u
+		verdicts[i].branch = strings.TrimPrefix(u.Name, "refs/heads/")
+	}
+	if err := g.examineAll(ctx, verdicts); err != nil {
+		refuseRest(verdicts, fmt.Sprintf("the push cannot be checked: %s", err))
+	}
+	refuseAtomic(verdicts, atomic)
+	g.pushRest(ctx, verdicts, atomic)
+	reasons := make([]string, len(updates))
+	for i, v := range verdicts {
+		if v.refusal != "" {
+			reasons[i] = "Penstock: " + v.refusal
+		}
+		g.Report(Result{
+			Repository: g.Repository, Branch: v.branch, Before: v.Old, After: v.New, Commits: v.commits, Forced: v.forced,
+			Refusal: v.refusal,
+		})
+	}
+	return reasons
+}
+
+func refuseRest(list []verdict, reason string) {
+	for i := range list {
+		if list[i].refusal == "" {
+			list[i].refusal = reason
+		}
+	}
+}
+
+func refuseAtomic(list []verdict, atomic bool) {
+	if atomic && slices.ContainsFunc(list, func(v verdict) bool { return v.refusal != "" }) {
+		refuseRest(list, "another branch of this atomic push is refused")
+	}
+}
+
+// pushRest pushes what is not refused yet.
+func (g *Gate) pushRest(ctx context.Context, list []verdict, atomic bool) {
+	var updates []git.Update
+	var at []int
+	for i, v := range list {
+		if v.refusal == "" {
+			updates, at = append(updates, v.Update), append(at, i)
+		}
+	}
+	if updates == nil {
+		return
+	}
+	refusals, err := g.at.Push(ctx, updates, atomic)
+	if err != nil {
+		g.Log.Info("a forge refuses a push", "repository", g.Repository, "error", err)
+		refuseRest(list, fmt.Sprintf("%s refuses the push: %s", g.Connection, err))
+		return
+	}
+	for i, reason := range refusals {
+		if reason != "" {
+			list[at[i]].refusal = g.Connection + " refuses the branch: " + reason
+		}
+	}
+}
+
+// examineAll examines each update, and claims the branches that may be pushed.
+func (g *Gate) examineAll(ctx context.Context, list []verdict) error {
+	if len(list) > maxUpdates {
+		return fmt.Errorf("it has %d branches, and at most %d are allowed", len(list), maxUpdates)
+	}
+	heads, byDefault, err := g.at.Branches(ctx)
+	if err != nil {
+		return err
+	}
+	base := strings.TrimPrefix(g.Base, "refs/heads/")
+	if heads[base] == "" { // a tag or a commit
+		base = byDefault
+	}
+	s := survey{gate: g, heads: heads, base: base, byDefault: byDefault}
+	for name, id := range heads {
+		if name == base || !g.Policy.AllowsBranch(name) {
+			s.known = append(s.known, id)
+		}
+	}
+	var claims []penstock.PushedBranch
+	var at []int
+	for i := range list {
+		if err := s.examine(ctx, &list[i]); err != nil {
+			return err
+		}
+		if v := list[i]; v.refusal == "" {
+			claims, at = append(claims, penstock.PushedBranch{Name: v.branch, Current: heads[v.branch], New: v.New}), append(at, i)
+		}
+	}
+	if claims == nil {
+		return nil
+	}
+	refusals, err := g.Claim(ctx, claims)
+	if err != nil {
+		return err
+	}
+	for i, reason := range refusals {
+		list[at[i]].refusal = reason
+	}
+	return nil
+}
+
+// survey is what the updates of one push are compared with.
+type survey struct {
+	gate            *Gate
+	heads           map[string]string // branches of the forge
+	base, byDefault string
+	known           []string // commits of branches that no run can have pushed
+}
+
+// examine sets the refusal of an update that the policy does not allow.
+func (s *survey) examine(ctx context.Context, v *verdict) (err error) {
+	if v.refusal = s.checkName(v.Update, v.branch); v.refusal != "" {
+		return nil
+	}
+	kinds, _, err := s.gate.at.Kinds(ctx, []string{v.New})
+	if err != nil {
+		return err
+	}
+	if kinds[0] != "commit" {
+		v.refusal = "a branch must be a commit, and this is a " + kinds[0]
+		return nil
+	}
+	commits, err := s.gate.at.Commits(ctx, v.New, s.known, maxCommits)
+	if errors.Is(err, git.ErrManyFiles) {
+		v.refusal = fmt.Sprintf("it has more than %d new commits", maxCommits)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	v.commits = len(commits)
+	if v.refusal = s.checkPeople(commits); v.refusal != "" {
+		return nil
+	}
+	for _, check := range []func(context.Context, *verdict) error{s.checkForce, s.checkFiles, s.checkSecrets} {
+		if err := check(ctx, v); err != nil || v.refusal != "" {
+			return err
+		}
+	}
+	return nil
+}
+
+// allowed says what a run may push.
+func (s *survey) allowed() string {
+	var parts []string
+	for _, list := range s.gate.Policy.Branches {
+		parts = append(parts, strings.Join(list, " or "))
+	}
+	return strings.Join(parts, ", and also ")
+}
+
+func (s *survey) checkName(u git.Update, branch string) string {
+	switch {
+	case !strings.HasPrefix(u.Name, "refs/heads/"):
+		return "this run may push branches only, no tags and no other refs"
+	case u.New == "":
+		return "this run may not delete branches"
+	case strings.EqualFold(branch, s.base) || strings.EqualFold(branch, s.byDefault) || !s.gate.Policy.AllowsBranch(branch):
+		return fmt.Sprintf("this run may push %s. Push a branch with such a name", s.allowed())
+	case git.CheckRef(branch) != nil:
+		return git.CheckRef(branch).Error()
+	}
+	for name := range s.heads {
+		if name != branch && strings.EqualFold(name, branch) {
+			return "a branch exists whose name differs only in upper and lower case: " + name
+		}
+	}
+	return ""
+}
+
+// checkPeople refuses commits in the name of others.
+func (s *survey) checkPeople(commits []git.PushedCommit) string {
+	bot := s.gate.Bot
+	for _, c := range commits {
+		for _, address := range []string{c.Author, c.Committer} {
+			if strings.EqualFold(address, bot.Email) {
+				continue
+			}
+			return fmt.Sprintf("the commit %.10s is by %.100q, and this run commits as %s <%s>. Set user.name and "+
+				"user.email, and amend it with --reset-author", c.ID, address, bot.Login, bot.Email)
+		}
+	}
+	return ""
+}
+
+// checkForce refuses to remove commits of others from a branch.
+func (s *survey) checkForce(ctx context.Context, v *verdict) error {
+	current := s.heads[v.branch]
+	if current == "" || v.Old != current {
+		return nil // new, or changed meanwhile: the forge refuses it then
+	}
+	contained, err := s.gate.at.Contains(ctx, v.New, current)
+	if err != nil || contained {
+		return err
+	}
+	v.forced = true
+	lost, err := s.gate.at.Commits(ctx, current, append(slices.Clone(s.known), v.New), maxCommits)
+	if err != nil && !errors.Is(err, git.ErrManyFiles) {
+		return err
+	}
+	if err != nil || s.checkPeople(lost) != "" {
+		v.refusal = "the branch has commits of somebody else, which this push would remove: fetch it and build on it"
+	}
+	return nil
+}
+
+// checkFiles refuses what the change to the base branch must not have.
+func (s *survey) checkFiles(ctx context.Context, v *verdict) error {
+	p := s.gate.Policy
+	changes, err := s.gate.at.Compare(ctx, s.heads[s.base], v.New)
+	if errors.Is(err, git.ErrManyFiles) || int64(len(changes)) > p.Limits.Files {
+		v.refusal = fmt.Sprintf("it changes %d files, and at most %d are allowed. Are files among them that should be "+
+			"ignored by git?", len(changes), p.Limits.Files)
+		if err != nil {
+			v.refusal = fmt.Sprintf("it changes more files than allowed: at most %d", p.Limits.Files)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if v.refusal = checkPaths(p, changes); v.refusal != "" {
+		return nil
+	}
+	var ids, paths []string
+	for _, c := range changes {
+		if c.ID != "" {
+			ids, paths = append(ids, c.ID), append(paths, c.Path)
+		}
+	}
+	_, sizes, err := s.gate.at.Kinds(ctx, ids)
+	if err != nil {
+		return err
+	}
+	total := int64(0)
+	for _, n := range sizes {
+		total += n
+	}
+	if total > p.Limits.Bytes {
+		largest := slices.Index(sizes, slices.Max(sizes))
+		v.refusal = fmt.Sprintf("its changed files have %d bytes, and at most %d are allowed. The largest is %s",
+			total, p.Limits.Bytes, shown(paths[largest]))
+		return nil
+	}
+	return s.gate.at.Read(ctx, ids, func(i int, content []byte) {
+		if v.refusal == "" && sizes[i] > p.Limits.Binary && isBinary(content) {
+			v.refusal = fmt.Sprintf("the binary file %s has %d bytes, and at most %d are allowed",
+				shown(paths[i]), sizes[i], p.Limits.Binary)
+		}
+	})
+}
+
+// isBinary reports whether git would treat content as binary.
+func isBinary(content []byte) bool {
+	return slices.Contains(content[:min(len(content), 8000)], 0)
+}
+
+// checkPaths refuses submodules and protected paths.
+func checkPaths(p penstock.PushPolicy, changes []git.Change) string {
+	protected := map[string]bool{}
+	for _, c := range changes {
+		if c.Mode == git.ModeSubmodule || c.OldMode == git.ModeSubmodule {
+			return "it changes the submodule " + shown(c.Path) + ", and a run may not change submodules"
+		}
+		if isProtected(p, c) {
+			protected[c.Path] = true
+		}
+	}
+	if len(protected) == 0 {
+		return ""
+	}
+	paths := slices.Sorted(maps.Keys(protected))
+	const most = 5
+	var names []string
+	for _, path := range paths[:min(len(paths), most)] {
+		names = append(names, shown(path))
+	}
+	text := strings.Join(names, ", ")
+	if len(paths) > most {
+		text += fmt.Sprintf(" and %d more", len(paths)-most)
+	}
+	return "it changes protected files: " + text + ". Leave them as they are on the base branch"
+}
+
+// isProtected reports whether a change is to a protected path, or puts a link in the place of a folder of
+// one.
+func isProtected(p penstock.PushPolicy, c git.Change) bool {
+	if p.Protects(c.Path) != "" {
+		return true
+	}
+	return c.Mode == git.ModeSymlink && slices.ContainsFunc(slices.Concat(p.Protected, p.Always), func(pattern string) bool {
+		folders := strings.Split(pattern, "/")
+		for n := 1; n < len(folders) && folders[n-1] != "**"; n++ {
+			if penstock.MatchPattern(strings.Join(folders[:n], "/"), c.Path, true) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// shown is a path in a sentence.
+func shown(path string) string {
+	const most = 200
+	if len(path) > most {
+		path = strings.ToValidUTF8(path[:most], "") + "…"
+	}
+	return path
+}

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,6 +29,17 @@ func serveForge(t *testing.T) (host *testkit.Forge, root string, env []string, t
 		t.Fatal(err)
 	}
 	return host, root, client(s), token
+}
+
+// gitIn runs git in a repository of a forge.
+func gitIn(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "safe.directory=*", "-C", dir}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // A run reads the repositories that its connection lets it read. What it tries beyond that reaches no
@@ -60,14 +72,15 @@ func TestARunReadsThroughAConnection(t *testing.T) {
 		"https://example.com/api/v1/repos/acme/shop/contents/x; done; "+
 		"curl -sS -o /dev/null -w 'upload %{http_code}\\n' -X POST "+
 		"https://example.com/acme/shop.git/info/lfs/objects/batch; "+
-		"git checkout -qb penstock/fix && echo two >> README.md && git commit -qam Fix && git push origin HEAD; "+
-		"echo push $?; env; cat .git/config",
+		"echo two >> README.md && git commit -qam Fix && git push origin HEAD; echo push $?; "+
+		"git push https://example.com/acme/secret.git HEAD:penstock/fix; echo other $?; env; cat .git/config",
 		"--connection", "acme", "--repo", "acme/shop#main", "--wait")
 	logs := call(t, env, "run", "logs", id)
 	for _, want := range []string{
 		"first", `"full_name":"acme/shop"`, "acme/secret.git/info/refs?service=git-upload-pack 403", "info/lfs/locks 403",
 		"api/v1/repos/acme/secret 403", "api/v1/user 403", "shop/../secret 403", "POST 403", "PUT 403", "PATCH 403",
-		"DELETE 403", "upload 403", "push 128", "remote: ", "A connection lets a run only read",
+		"DELETE 403", "upload 403", "push 1", "Penstock: this run may push penstock/**", "other 128",
+		"this run may push to acme/shop only",
 	} {
 		if !strings.Contains(logs.out, want) {
 			t.Errorf("the run does not say %q:\n%s", want, logs.out)
@@ -82,12 +95,11 @@ func TestARunReadsThroughAConnection(t *testing.T) {
 			t.Errorf("the forge got %s", c)
 		}
 	}
-	shop := &testkit.Repository{Dir: filepath.Join(root, "acme/shop.git")}
 	if heads := call(t, env, "run", "get", id, "-o", "json"); !strings.Contains(heads.out, `"connection"`) {
 		t.Errorf("the run does not show its connection: %s", heads.out)
 	}
-	if _, err := os.Stat(filepath.Join(shop.Dir, "refs/heads/penstock")); err == nil {
-		t.Error("the push has arrived")
+	if out := gitIn(t, filepath.Join(root, "acme/shop.git"), "log", "--format=%s", "main"); out != "first" {
+		t.Errorf("the push has arrived: %s", out)
 	}
 
 	call(t, env, "run", "create", "x", "--connection", "acme", "--repo", "acme/secret").want(
@@ -145,4 +157,59 @@ func TestTheEnvironmentGetsNoTokenForAnotherRepository(t *testing.T) {
 			t.Errorf("the forge got %s", c)
 		}
 	}
+}
+
+// A run pushes branches of its own with git, and nothing else, although the connection's token may write anywhere.
+func TestARunPushesThroughTheGate(t *testing.T) {
+	t.Parallel()
+	host, root, env, token := serveForge(t)
+	call(t, env, "forge", "connect", "acme", "--provider", "gitea", "--url", "https://example.com/", "--token-file", token).
+		want(t, 0, "connected")
+	shop := filepath.Join(root, "acme/shop.git")
+	run := []string{"--connection", "acme", "--repo", "acme/shop", "--wait"}
+	id := startRun(t, env, append([]string{
+		"demo: run cd shop && git checkout -qb penstock/fix && echo two >> README.md && git commit -qam Fix && " +
+			"git push -u origin HEAD; echo push $?; git push origin HEAD:main; echo main $?; git fetch -q && git status -sb; " +
+			"curl -sS -o /dev/null -w 'raw %{http_code}\\n' -X POST --data-binary 0000 https://example.com/acme/secret/git-receive-pack; " +
+			"curl -sS -o /dev/null -w 'odd %{http_code}\\n' -X POST --path-as-is --data-binary 0000 " +
+			"https://example.com/acme//shop.git/%67it-receive-pack; cat .git/config; env",
+	}, run...)...)
+	logs := call(t, env, "run", "logs", id)
+	for _, want := range []string{
+		"push 0", "main 1", "this run may push penstock/**", "push accepted", "push refused", "penstock/fix...origin/penstock/fix", "raw 403", "odd 403",
+	} {
+		if !strings.Contains(logs.out, want) {
+			t.Errorf("the run does not say %q:\n%s", want, logs.out)
+		}
+	}
+	if strings.Contains(logs.out, "writer") {
+		t.Errorf("the run has the token:\n%s", logs.out)
+	}
+	const format = "--format=%an %ae %cn %ce %s"
+	if got := gitIn(t, shop, "log", "-1", format, "penstock/fix"); got !=
+		"penstock-bot bot@example.com penstock-bot bot@example.com Fix" {
+		t.Errorf("the forge has %s", got)
+	}
+	if got := gitIn(t, shop, "rev-list", "--count", "main"); got != "1" {
+		t.Errorf("main has %s commits", got)
+	}
+	call(t, env, "run", "follow-up", id, "demo: run cd shop && git checkout -q penstock/fix && echo three >> README.md && "+
+		"git commit -qam Again && git push origin HEAD; echo push $?", "--wait").want(t, 0)
+	if got := gitIn(t, shop, "rev-list", "--count", "penstock/fix"); got != "3" {
+		t.Errorf("after a follow-up, the branch has %s commits", got)
+	}
+	other := startRun(t, env, append([]string{
+		"demo: run cd shop && git checkout -q penstock/fix && echo x >> README.md && git commit -qam Other && " +
+			"git push origin HEAD; echo push $?",
+	}, run...)...)
+	call(t, env, "run", "logs", other).want(t, 0, "the branch belongs to another run", "push 1")
+	if got := gitIn(t, shop, "rev-list", "--count", "penstock/fix"); got != "3" {
+		t.Errorf("after another run, the branch has %s commits", got)
+	}
+	host.Grant("writer", "read:repository", "read:issue", "read:user")
+	weak := startRun(t, env, append([]string{
+		"demo: run cd shop && git checkout -qb penstock/weak && git commit -q --allow-empty -m Weak && " +
+			"git push origin HEAD; echo push $?",
+	}, run...)...)
+	call(t, env, "run", "logs", weak).want(t, 0, "acme refuses the push", "push 1")
 }

@@ -54,6 +54,8 @@ OURS: dict[str, set[str]] = {
         "image_ready",
         "run_requeued",
         "workspace_ready",
+        "push_accepted",
+        "push_refused",
         "workspace_restored",
         "workspace_not_restored",
         "checkpoint_skipped",

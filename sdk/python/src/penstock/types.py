@@ -1671,6 +1671,8 @@ class TimelineEvent(Model):
             "run_requeued",
             "workspace_reused",
             "workspace_ready",
+            "push_accepted",
+            "push_refused",
             "workspace_restored",
             "workspace_not_restored",
             "checkpoint_skipped",
@@ -1712,28 +1714,30 @@ class TimelineEvent(Model):
     `reason`; the run continues without them. `checkpoint_skipped` has the `reason` why the
     files of a turn were not saved, with `bytes`, `limit` and the `largest` folders if they are
     too many. `rewound` has the `turn` that the run went back to, the `message_id` of its
-    message, and who did it (`by`). `image_not_used` has the `image`, `instance_shape` and
-    `runner` that the worker's sandbox does not support, with a `reason` for an image.
-    `skill_note` has the name of a `skill` and `notes` about what is odd in its SKILL.md, or why
-    the skill is left out. `unborn_branch` has the `repository` that was checked out without
-    files, because its `branch` has no commits, and `branches` that exist instead; set `ref` of
-    the repository to one of them. `changes_saved` sums up what the run has changed so far: the
-    numbers of `repositories`, `files`, `additions` and `deletions`, and `errors` if something
-    could not be computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used`
-    has the `name` and `id` of the server. `mcp_server_failed` has the `name` of a server that
-    did not start or stopped working, and the `reason`. `sandbox_verified` is the check before
-    the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`.
-    `network_denied` comes once for each host that the policy refused, with `host`, `port` and
-    `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches
-    in a period, on the run whose call reached it, with `budget_uid`, `budget_name`,
-    `notify_at`, `spent_usd` and `cap_usd`. If a launcher executes the run in a Pod,
-    `pod_created` has its `namespace`, `job` and `image`, `pod_waiting` has the `reason` and
-    `message` of what keeps the Pod from starting, each time it changes (`Starting` follows a
-    reason that no longer holds), `pod_started` has the `worker_host` and `sandbox` of the
-    worker in the Pod, and `pod_lost` has the `reason` and `message` of the end of the Pod, if
-    it was not the end of the run. `run_stalled` has the values of `stalled` of the run, and
-    `stall_ended` the `since`; an event that ends the work of a stalled run has it as
-    `stalled_since`.
+    message, and who did it (`by`). `push_accepted` says that the run has pushed to a `branch`
+    of a `repository` on a forge: the commit `before` (empty for a new branch) and `after`, the
+    number of new `commits`, and whether commits were `forced` away. `push_refused` has the same
+    names and the `reason`. `image_not_used` has the `image`, `instance_shape` and `runner` that
+    the worker's sandbox does not support, with a `reason` for an image. `skill_note` has the
+    name of a `skill` and `notes` about what is odd in its SKILL.md, or why the skill is left
+    out. `unborn_branch` has the `repository` that was checked out without files, because its
+    `branch` has no commits, and `branches` that exist instead; set `ref` of the repository to
+    one of them. `changes_saved` sums up what the run has changed so far: the numbers of
+    `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be
+    computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name`
+    and `id` of the server. `mcp_server_failed` has the `name` of a server that did not start or
+    stopped working, and the `reason`. `sandbox_verified` is the check before the agent starts,
+    with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once
+    for each host that the policy refused, with `host`, `port` and `reason`. `budget_threshold`
+    comes once for each value of `notify_at` that a budget reaches in a period, on the run whose
+    call reached it, with `budget_uid`, `budget_name`, `notify_at`, `spent_usd` and `cap_usd`.
+    If a launcher executes the run in a Pod, `pod_created` has its `namespace`, `job` and
+    `image`, `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting,
+    each time it changes (`Starting` follows a reason that no longer holds), `pod_started` has
+    the `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason`
+    and `message` of the end of the Pod, if it was not the end of the run. `run_stalled` has the
+    values of `stalled` of the run, and `stall_ended` the `since`; an event that ends the work
+    of a stalled run has it as `stalled_since`.
     """
 
 

@@ -65,6 +65,8 @@ const events: Record<string, string> = {
   unborn_branch: 'Branch without commits',
   image_ready: 'Image ready',
   workspace_ready: 'Workspace ready',
+  push_accepted: 'Pushed',
+  push_refused: 'Push refused',
   workspace_restored: 'Files of a saved turn restored',
   workspace_not_restored: 'Files of a saved turn not restored',
   checkpoint_skipped: 'Files of the turn not saved',

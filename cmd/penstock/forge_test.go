@@ -176,7 +176,7 @@ func TestARunPushesThroughTheGate(t *testing.T) {
 	}, run...)...)
 	logs := call(t, env, "run", "logs", id)
 	for _, want := range []string{
-		"push 0", "main 1", "this run may push penstock/**", "push accepted", "push refused", "penstock/fix...origin/penstock/fix", "raw 403", "odd 403",
+		"push 0", "main 1", "this run may push penstock/**", "penstock/fix...origin/penstock/fix", "raw 403", "odd 403",
 	} {
 		if !strings.Contains(logs.out, want) {
 			t.Errorf("the run does not say %q:\n%s", want, logs.out)
@@ -185,6 +185,9 @@ func TestARunPushesThroughTheGate(t *testing.T) {
 	if strings.Contains(logs.out, "writer") {
 		t.Errorf("the run has the token:\n%s", logs.out)
 	}
+	call(t, env, "run", "watch", id).want(
+		t, 0, "push accepted", "branch=penstock/fix", "push refused", "branch=main", "repository=acme/shop",
+	)
 	const format = "--format=%an %ae %cn %ce %s"
 	if got := gitIn(t, shop, "log", "-1", format, "penstock/fix"); got !=
 		"penstock-bot bot@example.com penstock-bot bot@example.com Fix" {

@@ -86,7 +86,7 @@ func (o *outlet) openPushes(ctx context.Context) error {
 				Repository: grant.Path, Connection: grant.Connection, Base: grant.Ref, Bot: grant.Bot, Policy: grant.Policy,
 				Known: masker, Report: report, Log: o.task.log,
 				Open: func(ctx context.Context) (*git.Quarantine, error) {
-					return o.task.w.Repositories.Quarantine(ctx, source, dir)
+					return git.NewQuarantine(ctx, o.task.w.Repositories, source, dir)
 				},
 				Claim: func(ctx context.Context, branches []penstock.PushedBranch) ([]string, error) {
 					return o.claimBranches(ctx, penstock.PushClaim{URL: grant.URL, Branches: branches})
@@ -104,9 +104,9 @@ func (o *outlet) claimBranches(ctx context.Context, claim penstock.PushClaim) ([
 	if err != nil {
 		o.task.log.Info("cannot claim branches", "error", err)
 		if errors.Is(err, penstock.ErrLeaseLost) {
-			return nil, errors.New("the run is over")
+			return nil, &gate.Error{Sentence: "the run is over"}
 		}
-		return nil, errors.New("the worker cannot reach the Penstock server now. Push again")
+		return nil, &gate.Error{Sentence: "the worker cannot reach the Penstock server now. Push again"}
 	}
 	return refusals, nil
 }

@@ -31,9 +31,9 @@ const (
 	maxRemarks = 400      // bytes of what a remote says about a push
 )
 
-// Quarantine makes a repository in dir, which must be missing, with the branches of src as they are
-// now. Its objects share the disk with those of the mirror.
-func (c *Cache) Quarantine(ctx context.Context, src Source, dir string) (*Quarantine, error) {
+// NewQuarantine makes a repository in dir, which must be missing, with the branches of src as they are
+// now. Its objects share the disk with the mirror's.
+func NewQuarantine(ctx context.Context, c *Cache, src Source, dir string) (*Quarantine, error) {
 	r, err := c.remote(src)
 	if err != nil {
 		return nil, err

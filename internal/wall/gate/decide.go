@@ -18,8 +18,8 @@ const (
 	maxCommits = 2000
 )
 
-// verdict is what is known about one update.
-type verdict struct {
+// examined is what is known about one update.
+type examined struct {
 	git.Update
 	branch  string
 	commits int
@@ -29,18 +29,23 @@ type verdict struct {
 
 // decide returns for each update why it is refused, or "". It pushes the others.
 func (g *Gate) decide(ctx context.Context, updates []git.Update, atomic bool) []string {
-	verdicts := make([]verdict, len(updates))
+	list := make([]examined, len(updates))
 	for i, u := range updates {
-		verdicts[i].Update = u
-		verdicts[i].branch = strings.TrimPrefix(u.Name, "refs/heads/")
+		list[i].Update = u
+		list[i].branch = strings.TrimPrefix(u.Name, "refs/heads/")
 	}
-	if err := g.examineAll(ctx, verdicts); err != nil {
-		refuseRest(verdicts, fmt.Sprintf("the push cannot be checked: %s", err))
+	if err := g.examineAll(ctx, list); err != nil {
+		g.Log.Info("a push cannot be checked", "repository", g.Repository, "error", err)
+		reason := "the push cannot be checked"
+		if own, ok := errors.AsType[*Error](err); ok {
+			reason += ": " + own.Sentence
+		}
+		refuseRest(list, reason)
 	}
-	refuseAtomic(verdicts, atomic)
-	g.pushRest(ctx, verdicts, atomic)
+	refuseAtomic(list, atomic)
+	g.pushRest(ctx, list, atomic)
 	reasons := make([]string, len(updates))
-	for i, v := range verdicts {
+	for i, v := range list {
 		if v.refusal != "" {
 			reasons[i] = "Penstock: " + v.refusal
 		}
@@ -52,7 +57,7 @@ func (g *Gate) decide(ctx context.Context, updates []git.Update, atomic bool) []
 	return reasons
 }
 
-func refuseRest(list []verdict, reason string) {
+func refuseRest(list []examined, reason string) {
 	for i := range list {
 		if list[i].refusal == "" {
 			list[i].refusal = reason
@@ -60,14 +65,14 @@ func refuseRest(list []verdict, reason string) {
 	}
 }
 
-func refuseAtomic(list []verdict, atomic bool) {
-	if atomic && slices.ContainsFunc(list, func(v verdict) bool { return v.refusal != "" }) {
+func refuseAtomic(list []examined, atomic bool) {
+	if atomic && slices.ContainsFunc(list, func(v examined) bool { return v.refusal != "" }) {
 		refuseRest(list, "another branch of this atomic push is refused")
 	}
 }
 
 // pushRest pushes what is not refused yet.
-func (g *Gate) pushRest(ctx context.Context, list []verdict, atomic bool) {
+func (g *Gate) pushRest(ctx context.Context, list []examined, atomic bool) {
 	var updates []git.Update
 	var at []int
 	for i, v := range list {
@@ -92,9 +97,9 @@ func (g *Gate) pushRest(ctx context.Context, list []verdict, atomic bool) {
 }
 
 // examineAll examines each update, and claims the branches that may be pushed.
-func (g *Gate) examineAll(ctx context.Context, list []verdict) error {
+func (g *Gate) examineAll(ctx context.Context, list []examined) error {
 	if len(list) > maxUpdates {
-		return fmt.Errorf("it has %d branches, and at most %d are allowed", len(list), maxUpdates)
+		return &Error{fmt.Sprintf("it has %d branches, and at most %d are allowed", len(list), maxUpdates)}
 	}
 	heads, byDefault, err := g.at.Branches(ctx)
 	if err != nil {
@@ -142,7 +147,7 @@ type survey struct {
 }
 
 // examine sets the refusal of an update that the policy does not allow.
-func (s *survey) examine(ctx context.Context, v *verdict) (err error) {
+func (s *survey) examine(ctx context.Context, v *examined) (err error) {
 	if v.refusal = s.checkName(v.Update, v.branch); v.refusal != "" {
 		return nil
 	}
@@ -166,7 +171,7 @@ func (s *survey) examine(ctx context.Context, v *verdict) (err error) {
 	if v.refusal = s.checkPeople(commits); v.refusal != "" {
 		return nil
 	}
-	for _, check := range []func(context.Context, *verdict) error{s.checkForce, s.checkFiles, s.checkSecrets} {
+	for _, check := range []func(context.Context, *examined) error{s.checkForce, s.checkFiles, s.checkSecrets} {
 		if err := check(ctx, v); err != nil || v.refusal != "" {
 			return err
 		}
@@ -218,7 +223,7 @@ func (s *survey) checkPeople(commits []git.PushedCommit) string {
 }
 
 // checkForce refuses to remove commits of others from a branch.
-func (s *survey) checkForce(ctx context.Context, v *verdict) error {
+func (s *survey) checkForce(ctx context.Context, v *examined) error {
 	current := s.heads[v.branch]
 	if current == "" || v.Old != current {
 		return nil // new, or changed meanwhile: the forge refuses it then
@@ -239,7 +244,7 @@ func (s *survey) checkForce(ctx context.Context, v *verdict) error {
 }
 
 // checkFiles refuses what the change to the base branch must not have.
-func (s *survey) checkFiles(ctx context.Context, v *verdict) error {
+func (s *survey) checkFiles(ctx context.Context, v *examined) error {
 	p := s.gate.Policy
 	changes, err := s.gate.at.Compare(ctx, s.heads[s.base], v.New)
 	if errors.Is(err, git.ErrManyFiles) || int64(len(changes)) > p.Limits.Files {

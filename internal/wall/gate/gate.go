@@ -32,7 +32,7 @@ type Options struct {
 	// Open makes the quarantine.
 	Open func(ctx context.Context) (*git.Quarantine, error)
 	// Claim records what is about to be pushed, durably, and returns for each branch why another thread
-	// has it, or "".
+	// has it, or "". The agent sees an *Error.
 	Claim func(ctx context.Context, branches []penstock.PushedBranch) ([]string, error)
 	// Known finds secrets of the run.
 	Known *secret.Masker
@@ -49,6 +49,11 @@ type Result struct {
 	Forced             bool
 	Refusal            string // "": it was pushed
 }
+
+// Error is an error whose sentence the agent may see.
+type Error struct{ Sentence string }
+
+func (e *Error) Error() string { return e.Sentence }
 
 // Times of a push.
 const (

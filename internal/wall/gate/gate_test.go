@@ -387,7 +387,7 @@ func TestAPushThatCannotBeClaimed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *gate.Options) {
 		o.Claim = func(context.Context, []penstock.PushedBranch) ([]string, error) {
-			return nil, errors.New("the worker cannot reach the Penstock server now. Push again")
+			return nil, &gate.Error{Sentence: "the worker cannot reach the Penstock server now. Push again"}
 		}
 	})
 	w.commit("penstock/fix", map[string]string{"a.txt": "one\n"})

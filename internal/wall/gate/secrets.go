@@ -64,7 +64,7 @@ var credentialRules = []credentialRule{
 	rule("a New Relic key", "NRAK-", `\bNRAK-[A-Z0-9]{27}\b`),
 }
 
-// findSecret names the first secret in a text, and "" if there is none.
+// findSecret names the first secret in a text, "" for none.
 func findSecret(known *secret.Masker, text string) string {
 	if known.Found(text) {
 		return "a secret of this run"
@@ -83,7 +83,7 @@ func findSecret(known *secret.Masker, text string) string {
 }
 
 // checkSecrets searches everything that is new with a push: also what a later commit has removed again.
-func (s *survey) checkSecrets(ctx context.Context, v *verdict) error {
+func (s *survey) checkSecrets(ctx context.Context, v *examined) error {
 	if s.gate.Policy.AllowSecrets {
 		return nil
 	}

@@ -57,7 +57,7 @@ func newWorld(t *testing.T, change ...func(*gate.Options)) *world {
 		Bot:   penstock.ForgeBot{Login: "penstock-bot", Email: "bot@example.com"},
 		Known: secret.NewMasker(granted), Log: slog.New(slog.DiscardHandler),
 		Open: func(ctx context.Context) (*git.Quarantine, error) {
-			return cache.Quarantine(ctx, git.Source{URL: w.forge.URL + "/acme/shop.git", Password: token}, dir)
+			return git.NewQuarantine(ctx, cache, git.Source{URL: w.forge.URL + "/acme/shop.git", Password: token}, dir)
 		},
 		Claim: w.claim,
 		Report: func(r gate.Result) {

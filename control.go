@@ -49,7 +49,11 @@ type Control interface {
 	Claims
 	Ledger
 	Files
+	Branches
+}
 
+// Branches are what runs push to forges.
+type Branches interface {
 	// ClaimBranches records what a run is about to push, before it does. It returns for each branch why
 	// the run must not push it, or "": it belongs to another thread, or to nobody.
 	ClaimBranches(ctx context.Context, l Lease, c PushClaim) (refusals []string, err error)

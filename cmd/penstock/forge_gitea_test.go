@@ -79,12 +79,14 @@ func TestConnectionToARealGitea(t *testing.T) {
 			"-d '{\"new_branch_name\": \"x\"}' "+
 			"https://example.com/api/v1/repos/owner/shop/branches; "+
 			"git checkout -qb penstock/fix && echo two >> README.md && git commit -qam Fix && "+
-			"git push origin HEAD; echo push $?",
+			"git push origin HEAD; echo push $?; git push origin HEAD:main; echo main $?; git commit --amend -qm Better && "+
+			"git push -f origin HEAD; echo again $?; git fetch -q && git checkout -qb penstock/"+connection+" && "+
+			"git push origin HEAD; echo own $?",
 			"--connection", connection, "--repo", "owner/shop#main", "--wait")
 		logs := call(t, env, "run", "logs", id)
 		logs.want(
 			t, 0, "Initial commit", `"name":"main"`, "upload-pack 403", "api/v1/user 403", "owner/secret 403", "write 403",
-			"A connection lets a run only read", "push 128",
+			"main 1", "this run may push penstock/**", "own 0",
 		)
 		if strings.Contains(logs.out, writer) || strings.Contains(logs.out, reader) {
 			t.Error("the run has a token")
@@ -94,8 +96,8 @@ func TestConnectionToARealGitea(t *testing.T) {
 		Name string `json:"name"`
 	}
 	if err := json.Unmarshal(g.Do("GET", "/api/v1/repos/owner/shop/branches", owner, nil), &branches); err != nil ||
-		len(branches) != 1 {
-		t.Errorf("got %v, %v, want main alone", branches, err)
+		len(branches) != 4 {
+		t.Errorf("got %v, %v, want main, the branch of the first run, and one of each", branches, err)
 	}
 	text := string(g.Do("GET", "/api/v1/repos/owner/shop/issues?state=all", owner, nil))
 	if strings.TrimSpace(text) != "[]" {

@@ -214,5 +214,5 @@ func TestARunPushesThroughTheGate(t *testing.T) {
 		"demo: run cd shop && git checkout -qb penstock/weak && git commit -q --allow-empty -m Weak && " +
 			"git push origin HEAD; echo push $?",
 	}, run...)...)
-	call(t, env, "run", "logs", weak).want(t, 0, "acme refuses the push", "push 1")
+	call(t, env, "run", "logs", weak).want(t, 0, "acme refuses the branch", "push 1")
 }

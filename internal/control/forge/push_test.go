@@ -72,10 +72,14 @@ func TestAClaimSaysWhereARunMayPush(t *testing.T) {
 func TestAddressesOfCommits(t *testing.T) {
 	t.Parallel()
 	for want, f := range map[string]penstock.Forge{
-		"bot@example.com":                     {URL: "https://git.example.com", Bot: &penstock.ForgeBot{Email: "bot@example.com"}},
-		"7+bot[bot]@users.noreply.github.com": {URL: "https://github.com", Provider: penstock.HostGitHub, Bot: &penstock.ForgeBot{ID: 7, Login: "bot[bot]"}},
-		"bot@noreply.git.example.com":         {URL: "https://git.example.com/x", Provider: penstock.HostGitea, Bot: &penstock.ForgeBot{Login: "bot"}},
-		"":                                    {URL: "https://git.example.com"},
+		"bot@example.com": {URL: "https://git.example.com", Bot: &penstock.ForgeBot{Email: "bot@example.com"}},
+		"7+bot[bot]@users.noreply.github.com": {
+			URL: "https://github.com", Provider: penstock.HostGitHub, Bot: &penstock.ForgeBot{ID: 7, Login: "bot[bot]"},
+		},
+		"bot@noreply.git.example.com": {
+			URL: "https://git.example.com/x", Provider: penstock.HostGitea, Bot: &penstock.ForgeBot{Login: "bot"},
+		},
+		"": {URL: "https://git.example.com"},
 	} {
 		if got := f.CommitEmail(); got != want {
 			t.Errorf("%+v: %q, not %q", f, got, want)

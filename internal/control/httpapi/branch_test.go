@@ -64,16 +64,20 @@ func branchLife(t *testing.T, w *world, c penstock.Control) {
 	claim(second, "penstock/a", 0, 1, "belongs to another run")
 	claim(second, "penstock/b", 3, 1, "no run of Penstock has made it")
 	claim(second, "penstock/b", 0, 1, "")
-	if got := claimBranch(t, c, second, strings.ToUpper(shopURL), "penstock/a", 0, 1); !strings.Contains(got, "another run") {
+	got := claimBranch(t, c, second, strings.ToUpper(shopURL), "penstock/a", 0, 1)
+	if !strings.Contains(got, "another run") {
 		t.Errorf("the URL in capitals: %q", got)
 	}
 	if got := claimBranch(t, c, second, "https://git.example.com/acme/other.git", "penstock/a", 0, 1); got != "" {
 		t.Errorf("another repository: %q", got)
 	}
-	refusals, err := c.ClaimBranches(t.Context(), second, penstock.PushClaim{URL: shopURL, Branches: []penstock.PushedBranch{
-		{Name: "penstock/c", New: commitIDs[1]}, {Name: "penstock/a", New: commitIDs[1]}, {Name: "penstock/d", New: commitIDs[1]},
-	}})
-	if diff := cmp.Diff([]string{"", "the branch belongs to another run. Push another one", ""}, refusals); err != nil || diff != "" {
+	three := penstock.PushClaim{URL: shopURL, Branches: []penstock.PushedBranch{
+		{Name: "penstock/c", New: commitIDs[1]}, {Name: "penstock/a", New: commitIDs[1]},
+		{Name: "penstock/d", New: commitIDs[1]},
+	}}
+	refusals, err := c.ClaimBranches(t.Context(), second, three)
+	want := []string{"", "the branch belongs to another run. Push another one", ""}
+	if diff := cmp.Diff(want, refusals); err != nil || diff != "" {
 		t.Errorf("three branches: %v (-want +got):\n%s", err, diff)
 	}
 	if _, err := c.Finish(t.Context(), second, penstock.Result{State: penstock.StateSucceeded}); err != nil {
@@ -137,7 +141,8 @@ func branchHostile(t *testing.T, w *world, c penstock.Control) {
 		}
 	}
 	l.Token = "another"
-	if _, err := c.ClaimBranches(t.Context(), l, penstock.PushClaim{URL: shopURL, Branches: []penstock.PushedBranch{good}}); !errors.Is(err, penstock.ErrLeaseLost) {
+	claim := penstock.PushClaim{URL: shopURL, Branches: []penstock.PushedBranch{good}}
+	if _, err := c.ClaimBranches(t.Context(), l, claim); !errors.Is(err, penstock.ErrLeaseLost) {
 		t.Errorf("another token: %v", err)
 	}
 }

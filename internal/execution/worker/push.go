@@ -138,11 +138,10 @@ func (o *outlet) pushed() func(gate.Result) {
 	}
 }
 
-// handler serves a push to a path of a host, nil if the host has no gate.
+// handler serves a push to a repository, nil if the host has no gate.
 func (p *pushGates) handler(host string, port int, path string) http.Handler {
 	address := net.JoinHostPort(host, strconv.Itoa(port))
-	repository := strings.TrimSuffix(strings.TrimSuffix(path, "/info/refs"), "/git-receive-pack")
-	repository = strings.TrimSuffix(strings.ToLower(repository), ".git")
+	repository := strings.TrimSuffix(strings.ToLower(path), ".git")
 	var names []string
 	for _, g := range p.list {
 		if g.address != address {

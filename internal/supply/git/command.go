@@ -122,9 +122,11 @@ func (c *Cache) run(ctx context.Context, cmd command) (string, error) {
 		return "", fmt.Errorf("git %s: %w", cmd.name(), reason)
 	}
 	if err != nil {
-		return "", &runError{
-			command: cmd.name(), err: err, stderr: clean(strings.ReplaceAll(stderr.String(), c.dir+"/", ""), cmd.remote),
+		text := strings.ReplaceAll(stderr.String(), c.dir+"/", "")
+		if cmd.repo != "" {
+			text = strings.ReplaceAll(text, cmd.repo+"/", "")
 		}
+		return "", &runError{command: cmd.name(), err: err, stderr: clean(text, cmd.remote)}
 	}
 	return stdout.String(), nil
 }

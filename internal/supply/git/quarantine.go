@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -87,14 +89,60 @@ func (q *Quarantine) run(ctx context.Context, cmd command) (string, error) {
 	return q.cache.run(ctx, cmd)
 }
 
-// Refresh reads the branches of the remote anew.
+// Refresh reads the branches of the remote anew. If git cannot read one of them, because it has a bad
+// object, it is as if the remote did not have this one.
 func (q *Quarantine) Refresh(ctx context.Context) error {
-	_, err := q.run(ctx, command{remote: &q.remote, watch: q.dir, args: []string{
-		"fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--",
-		q.remote.url, "+refs/heads/*:refs/heads/*",
-	}})
+	err := q.fetch(ctx, "+refs/heads/*:refs/heads/*")
+	if retriable(ctx, err) {
+		err = q.refreshEach(ctx)
+	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", q.remote.url, q.remote.hide(err))
+	}
+	return nil
+}
+
+func (q *Quarantine) fetch(ctx context.Context, refs string) error {
+	_, err := q.run(ctx, command{remote: &q.remote, watch: q.dir, args: []string{
+		"fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--",
+		q.remote.url, refs,
+	}})
+	return err
+}
+
+// maxEach bounds the branches that are fetched one by one.
+const maxEach = 50
+
+func (q *Quarantine) refreshEach(ctx context.Context) error {
+	out, err := q.run(ctx, command{remote: &q.remote, most: maxListed, args: []string{
+		"ls-remote", "--quiet", "--heads", "--", q.remote.url,
+	}})
+	if err != nil {
+		return err
+	}
+	there := map[string]string{}
+	for line := range strings.Lines(out) {
+		id, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		there[strings.TrimPrefix(name, "refs/heads/")] = id
+	}
+	here, _, err := q.Branches(ctx)
+	if err != nil {
+		return err
+	}
+	for name, id := range here {
+		if there[name] == id {
+			delete(there, name)
+		} else if _, err := q.run(ctx, command{args: []string{"update-ref", "-d", "refs/heads/" + name}}); err != nil {
+			return err
+		}
+	}
+	for n, name := range slices.Sorted(maps.Keys(there)) {
+		if n >= maxEach {
+			break
+		}
+		if err := q.fetch(ctx, "+refs/heads/"+name+":refs/heads/"+name); err != nil && !retriable(ctx, err) {
+			return err
+		}
 	}
 	return nil
 }
@@ -112,11 +160,28 @@ func (q *Quarantine) Advertise(ctx context.Context, out io.Writer) error {
 // Update is a ref that somebody pushes. An id is "" if the ref does not exist before or after.
 type Update struct{ Name, Old, New string }
 
+// Remove removes the repository, with all that it has received.
+func (q *Quarantine) Remove() error { return os.RemoveAll(q.dir) }
+
+// withCommands returns a push, whose list of commands has a limit: git keeps all of them in memory.
+func withCommands(in io.Reader) (io.Reader, error) {
+	var read bytes.Buffer
+	_, err := readPackets(bufio.NewReader(io.TeeReader(in, &read)))
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // git says what is wrong with it
+	}
+	return io.MultiReader(&read, in), err
+}
+
 // Receive reads a push and writes the response to it. When the objects are here, it calls decide, which
 // returns for each update why it is refused, or "". decide also pushes to the remote: see [Quarantine.Push].
 func (q *Quarantine) Receive(
 	ctx context.Context, in io.Reader, out io.Writer, decide func(updates []Update, atomic bool) []string,
 ) error {
+	in, err := withCommands(in)
+	if err != nil {
+		return err
+	}
 	fromHook, toUs, err := os.Pipe()
 	if err != nil {
 		return err
@@ -262,25 +327,18 @@ func (q *Quarantine) Branches(ctx context.Context) (heads map[string]string, byD
 	return heads, strings.TrimPrefix(strings.TrimSpace(head), "refs/heads/"), err
 }
 
-// PushedCommit is a commit with the addresses of its people.
-type PushedCommit struct{ ID, Author, Committer string }
-
 // Commits lists the commits that can be reached from id and from none of without, the newest first.
 // More than most are ErrManyFiles.
-func (q *Quarantine) Commits(ctx context.Context, id string, without []string, most int) (list []PushedCommit, err error) {
+func (q *Quarantine) Commits(ctx context.Context, id string, without []string, most int) ([]string, error) {
 	out, err := q.run(ctx, command{
 		most: maxListed, stdin: revisions(id, without), args: []string{
-			"rev-list", "--max-count=" + strconv.Itoa(most+1), "--format=%H%x00%ae%x00%ce", "--stdin",
+			"rev-list", "--max-count=" + strconv.Itoa(most+1), "--stdin",
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	for line := range strings.Lines(out) {
-		if fields := strings.Split(strings.TrimSuffix(line, "\n"), "\x00"); len(fields) == 3 {
-			list = append(list, PushedCommit{fields[0], fields[1], fields[2]})
-		}
-	}
+	list := strings.Fields(out)
 	if len(list) > most {
 		return nil, ErrManyFiles
 	}
@@ -391,25 +449,56 @@ const (
 )
 
 // Compare lists the files that differ between id and the newest commit that it has in common with base.
-// Without such a commit, or with base "", all files are new. A file that is renamed is two changes.
+// Without such a commit, or with base "", all files are new. A file that is renamed is two changes. If
+// there is more than one such commit, because histories cross, a file counts that differs from any of
+// them, and from base.
 func (q *Quarantine) Compare(ctx context.Context, base, id string) ([]Change, error) {
-	from := ""
+	ctx, cancel := context.WithTimeoutCause(ctx, q.cache.listing, ErrManyFiles)
+	defer cancel()
+	var common []string
 	if base != "" {
-		out, err := q.run(ctx, command{args: []string{"merge-base", base, id}})
+		out, err := q.run(ctx, command{args: []string{"merge-base", "--all", base, id}})
 		if err != nil && exitCode(err) != 1 {
 			return nil, err
 		}
-		from = strings.TrimSpace(out)
+		common = strings.Fields(out)
 	}
-	if from == "" {
+	switch {
+	case len(common) > maxCommon:
+		return nil, ErrManyFiles
+	case len(common) == 1:
+		return q.differ(ctx, common[0], id)
+	case len(common) == 0:
 		out, err := q.run(ctx, command{args: []string{"hash-object", "-w", "-t", "tree", "/dev/null"}})
 		if err != nil {
 			return nil, err
 		}
-		from = strings.TrimSpace(out)
+		return q.differ(ctx, strings.TrimSpace(out), id)
 	}
+	list, err := q.differ(ctx, base, id)
+	if err != nil {
+		return nil, err
+	}
+	changed := map[string]bool{}
+	for _, from := range common {
+		some, err := q.differ(ctx, from, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range some {
+			changed[c.Path] = true
+		}
+	}
+	return slices.DeleteFunc(list, func(c Change) bool { return !changed[c.Path] }), nil
+}
+
+// maxCommon bounds the commits at which two histories cross.
+const maxCommon = 20
+
+// differ lists the files that differ between two trees.
+func (q *Quarantine) differ(ctx context.Context, from, to string) ([]Change, error) {
 	out, err := q.run(ctx, command{most: maxListed, args: []string{
-		"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--no-ext-diff", "--end-of-options", from, id,
+		"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--no-ext-diff", "--end-of-options", from, to,
 	}})
 	if errors.Is(err, errLongOutput) {
 		return nil, ErrManyFiles
@@ -451,7 +540,8 @@ func (q *Quarantine) Contains(ctx context.Context, id, past string) (bool, error
 }
 
 // Push pushes updates to the remote, each only if the remote's ref is still at its old id. It returns for
-// each why the remote has refused it, or "", and the error that refused all.
+// each why the remote has refused it, or "", and the error that refused all. The branches here stay as they
+// are until the next refresh.
 func (q *Quarantine) Push(ctx context.Context, updates []Update, atomic bool) (refusals []string, err error) {
 	args := []string{"push", "--porcelain", "--no-follow-tags", "--no-signed", "--recurse-submodules=no", "--no-verify"}
 	if atomic {
@@ -486,12 +576,7 @@ func (q *Quarantine) Push(ctx context.Context, updates []Update, atomic bool) (r
 		if !known {
 			return nil, errors.New("git push did not report a ref")
 		}
-		if refusals[i] = reason; reason != "" {
-			continue
-		}
-		if _, err := q.run(ctx, command{args: []string{"update-ref", u.Name, u.New}}); err != nil {
-			return nil, err
-		}
+		refusals[i] = reason
 	}
 	return refusals, nil
 }

@@ -58,15 +58,37 @@ func announcesPush(r *http.Request, path string) (next string, push bool) {
 	return before + "/git-receive-pack", refs && r.URL.Query().Get("service") == "git-receive-pack"
 }
 
-// servePush serves a push of git for which the proxy forwards nothing, and reports whether it has.
-func (f *forwarder) servePush(w http.ResponseWriter, r *http.Request, t target, path string) bool {
-	const service = "git-receive-pack"
-	if f.push == nil || !strings.Contains(r.URL.Path, service) && !strings.Contains(r.URL.RawQuery, "receive-pack") {
+// repositoryOfPush returns the path of the repository to which git pushes with a request. Each spelling counts
+// that a server may read as one of the two requests of a push.
+func repositoryOfPush(u *url.URL) (path string, push bool) {
+	const service = "/git-receive-pack"
+	last := func(path string) string {
+		path, _, _ = strings.Cut(path, ";")
+		return strings.TrimRight(path, "/")
+	}
+	query, err := url.QueryUnescape(u.RawQuery)
+	refs := strings.HasSuffix(last(u.Path), "/info/refs") && (err != nil || strings.Contains(query, service[1:]))
+	path = strings.TrimSuffix(strings.TrimSuffix(u.EscapedPath(), "/info/refs"), service)
+	return path, refs || strings.HasSuffix(last(u.Path), service)
+}
+
+// servePush serves a push of git for which the proxy forwards nothing, and reports whether it has. What the
+// policy lets nobody read, nobody pushes to.
+func (f *forwarder) servePush(w http.ResponseWriter, r *http.Request, t target) bool {
+	if f.push == nil || !t.secure {
+		return false
+	}
+	path, push := repositoryOfPush(r.URL)
+	if !push {
 		return false
 	}
 	handler := f.push(t.host, t.port, path)
 	if handler == nil {
 		return false
+	}
+	if d, _ := f.policy.decideRequest(t, http.MethodGet, path+"/info/refs"); !d.Allowed {
+		f.refuse(w, t.host, t.port, http.StatusForbidden, d.Reason)
+		return true
 	}
 	account := f.ledger.begin(t, ModeInspect)
 	if err := f.ledger.send(account, headerSize(r)); err != nil {

@@ -76,7 +76,7 @@ func (f *forwarder) serve(w http.ResponseWriter, r *http.Request, t target) {
 	if path == "" {
 		path = "/"
 	}
-	if f.servePush(w, r, t, path) {
+	if f.servePush(w, r, t) {
 		return
 	}
 	d, secret := f.policy.decideRequest(t, r.Method, path)

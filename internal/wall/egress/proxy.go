@@ -44,8 +44,8 @@ type Options struct {
 	// Secret returns the value of a managed secret. It is called for each request, and its result
 	// goes nowhere but into the request.
 	Secret func(name string) (string, bool)
-	// Push returns what serves the pushes of git to a path of a host. If it returns nil, the policy
-	// decides about them, as about all other requests.
+	// Push returns what serves the pushes of git to a repository, given by the escaped path of its URL. If
+	// it returns nil, the policy decides about them, as about all other requests.
 	Push func(host string, port int, path string) http.Handler
 	// Denied is called for the first refusal of each host and port. It must not block.
 	Denied func(Denial)

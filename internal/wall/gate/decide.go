@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/supply/git"
@@ -16,6 +18,7 @@ import (
 const (
 	maxUpdates = 20
 	maxCommits = 2000
+	maxName    = 255 // bytes of the name of a branch
 )
 
 // examined is what is known about one update.
@@ -23,6 +26,7 @@ type examined struct {
 	git.Update
 	branch  string
 	commits int
+	known   []string // commits that are not new
 	forced  bool
 	refusal string // without the name of the product
 }
@@ -35,12 +39,11 @@ func (g *Gate) decide(ctx context.Context, updates []git.Update, atomic bool) []
 		list[i].branch = strings.TrimPrefix(u.Name, "refs/heads/")
 	}
 	if err := g.examineAll(ctx, list); err != nil {
-		g.Log.Info("a push cannot be checked", "repository", g.Repository, "error", err)
-		reason := "the push cannot be checked"
-		if own, ok := errors.AsType[*Error](err); ok {
-			reason += ": " + own.Sentence
-		}
-		refuseRest(list, reason)
+		g.refuseUnchecked(list, err)
+	}
+	refuseAtomic(list, atomic)
+	if err := g.claimRest(ctx, list); err != nil {
+		g.refuseUnchecked(list, err)
 	}
 	refuseAtomic(list, atomic)
 	g.pushRest(ctx, list, atomic)
@@ -50,11 +53,20 @@ func (g *Gate) decide(ctx context.Context, updates []git.Update, atomic bool) []
 			reasons[i] = "Penstock: " + v.refusal
 		}
 		g.Report(Result{
-			Repository: g.Repository, Branch: v.branch, Before: v.Old, After: v.New, Commits: v.commits, Forced: v.forced,
+			Repository: g.Repository, Branch: v.branch[:min(len(v.branch), maxName)], Before: v.Old, After: v.New, Commits: v.commits, Forced: v.forced,
 			Refusal: v.refusal,
 		})
 	}
 	return reasons
+}
+
+func (g *Gate) refuseUnchecked(list []examined, err error) {
+	g.Log.Info("a push cannot be checked", "repository", g.Repository, "error", err)
+	reason := "the push cannot be checked"
+	if own, ok := errors.AsType[*Error](err); ok {
+		reason += ": " + own.Sentence
+	}
+	refuseRest(list, reason)
 }
 
 func refuseRest(list []examined, reason string) {
@@ -86,8 +98,7 @@ func (g *Gate) pushRest(ctx context.Context, list []examined, atomic bool) {
 	refusals, err := g.at.Push(ctx, updates, atomic)
 	if err != nil {
 		g.Log.Info("a forge refuses a push", "repository", g.Repository, "error", err)
-		refuseRest(list, fmt.Sprintf("%s refuses the push: %s", g.Connection, err))
-		return
+		refusals = g.outcome(updates, err)
 	}
 	for i, reason := range refusals {
 		if reason != "" {
@@ -96,7 +107,28 @@ func (g *Gate) pushRest(ctx context.Context, list []examined, atomic bool) {
 	}
 }
 
-// examineAll examines each update, and claims the branches that may be pushed.
+// outcome asks the forge what has become of a push without an answer.
+func (g *Gate) outcome(updates []git.Update, cause error) []string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.done), askTime)
+	defer cancel()
+	heads := map[string]string{}
+	err := g.at.Refresh(ctx)
+	if err == nil {
+		heads, _, err = g.at.Branches(ctx)
+	}
+	refusals := make([]string, len(updates))
+	for i, u := range updates {
+		switch {
+		case err != nil:
+			refusals[i] = fmt.Sprintf("it is unknown whether the branch has arrived: fetch it (%s)", cause)
+		case heads[strings.TrimPrefix(u.Name, "refs/heads/")] != u.New:
+			refusals[i] = cause.Error()
+		}
+	}
+	return refusals
+}
+
+// examineAll examines each update.
 func (g *Gate) examineAll(ctx context.Context, list []examined) error {
 	if len(list) > maxUpdates {
 		return &Error{fmt.Sprintf("it has %d branches, and at most %d are allowed", len(list), maxUpdates)}
@@ -115,14 +147,29 @@ func (g *Gate) examineAll(ctx context.Context, list []examined) error {
 			s.known = append(s.known, id)
 		}
 	}
-	var claims []penstock.PushedBranch
-	var at []int
+	names := map[string]bool{}
 	for i := range list {
+		folded := strings.ToLower(list[i].branch)
+		if names[folded] {
+			list[i].refusal = "another branch of this push has the same name, in upper or lower case"
+			continue
+		}
+		names[folded] = true
 		if err := s.examine(ctx, &list[i]); err != nil {
 			return err
 		}
-		if v := list[i]; v.refusal == "" {
-			claims, at = append(claims, penstock.PushedBranch{Name: v.branch, Current: heads[v.branch], New: v.New}), append(at, i)
+	}
+	return nil
+}
+
+// claimRest claims the branches that are not refused yet.
+func (g *Gate) claimRest(ctx context.Context, list []examined) error {
+	var claims []penstock.PushedBranch
+	var at []int
+	for i, v := range list {
+		if v.refusal == "" {
+			claims = append(claims, penstock.PushedBranch{Name: v.branch, Current: v.Old, New: v.New})
+			at = append(at, i)
 		}
 	}
 	if claims == nil {
@@ -159,7 +206,15 @@ func (s *survey) examine(ctx context.Context, v *examined) (err error) {
 		v.refusal = "a branch must be a commit, and this is a " + kinds[0]
 		return nil
 	}
-	commits, err := s.gate.at.Commits(ctx, v.New, s.known, maxCommits)
+	if current := s.heads[v.branch]; current != v.Old {
+		v.refusal = changedMeanwhile
+		return nil
+	} else if current != "" {
+		v.known = append(slices.Clone(s.known), current) // a run has pushed it here, or somebody who may write
+	} else {
+		v.known = s.known
+	}
+	commits, err := s.gate.at.Commits(ctx, v.New, v.known, maxCommits)
 	if errors.Is(err, git.ErrManyFiles) {
 		v.refusal = fmt.Sprintf("it has more than %d new commits", maxCommits)
 		return nil
@@ -168,8 +223,8 @@ func (s *survey) examine(ctx context.Context, v *examined) (err error) {
 		return err
 	}
 	v.commits = len(commits)
-	if v.refusal = s.checkPeople(commits); v.refusal != "" {
-		return nil
+	if v.refusal, err = s.checkPeople(ctx, commits); err != nil || v.refusal != "" {
+		return err
 	}
 	for _, check := range []func(context.Context, *examined) error{s.checkForce, s.checkFiles, s.checkSecrets} {
 		if err := check(ctx, v); err != nil || v.refusal != "" {
@@ -194,8 +249,10 @@ func (s *survey) checkName(u git.Update, branch string) string {
 		return "this run may push branches only, no tags and no other refs"
 	case u.New == "":
 		return "this run may not delete branches"
-	case strings.EqualFold(branch, s.base) || strings.EqualFold(branch, s.byDefault) || !s.gate.Policy.AllowsBranch(branch):
+	case strings.EqualFold(branch, s.base), strings.EqualFold(branch, s.byDefault), !s.gate.Policy.AllowsBranch(branch):
 		return fmt.Sprintf("this run may push %s. Push a branch with such a name", s.allowed())
+	case strings.ContainsFunc(branch, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }):
+		return "the name of the branch has a character that cannot be printed"
 	case git.CheckRef(branch) != nil:
 		return git.CheckRef(branch).Error()
 	}
@@ -207,26 +264,38 @@ func (s *survey) checkName(u git.Update, branch string) string {
 	return ""
 }
 
+// changedMeanwhile is the refusal of a push that is based on another commit than the forge has.
+const changedMeanwhile = "the branch has changed on the forge since it was fetched: fetch and rebase"
+
 // checkPeople refuses commits in the name of others.
-func (s *survey) checkPeople(commits []git.PushedCommit) string {
+func (s *survey) checkPeople(ctx context.Context, commits []string) (refusal string, err error) {
 	bot := s.gate.Bot
-	for _, c := range commits {
-		for _, address := range []string{c.Author, c.Committer} {
-			if strings.EqualFold(address, bot.Email) {
+	err = s.gate.at.Read(ctx, commits, func(i int, content []byte) {
+		if refusal != "" {
+			return
+		}
+		people, odd := readPeople(string(content))
+		if odd != "" {
+			refusal = fmt.Sprintf("the commit %.10s %s", commits[i], odd)
+			return
+		}
+		for _, p := range people {
+			if strings.EqualFold(p.email, bot.Email) && strings.EqualFold(p.name, bot.Login) {
 				continue
 			}
-			return fmt.Sprintf("the commit %.10s is by %.100q, and this run commits as %s <%s>. Set user.name and "+
-				"user.email, and amend it with --reset-author", c.ID, address, bot.Login, bot.Email)
+			refusal = fmt.Sprintf("the commit %.10s is by %.80q <%.100s>, and this run commits as %s <%s>. Set user.name "+
+				"and user.email, and amend it with --reset-author", commits[i], p.name, p.email, bot.Login, bot.Email)
+			return
 		}
-	}
-	return ""
+	})
+	return refusal, err
 }
 
 // checkForce refuses to remove commits of others from a branch.
 func (s *survey) checkForce(ctx context.Context, v *examined) error {
 	current := s.heads[v.branch]
-	if current == "" || v.Old != current {
-		return nil // new, or changed meanwhile: the forge refuses it then
+	if current == "" {
+		return nil
 	}
 	contained, err := s.gate.at.Contains(ctx, v.New, current)
 	if err != nil || contained {
@@ -234,10 +303,14 @@ func (s *survey) checkForce(ctx context.Context, v *examined) error {
 	}
 	v.forced = true
 	lost, err := s.gate.at.Commits(ctx, current, append(slices.Clone(s.known), v.New), maxCommits)
+	others := ""
+	if err == nil {
+		others, err = s.checkPeople(ctx, lost)
+	}
 	if err != nil && !errors.Is(err, git.ErrManyFiles) {
 		return err
 	}
-	if err != nil || s.checkPeople(lost) != "" {
+	if err != nil || others != "" {
 		v.refusal = "the branch has commits of somebody else, which this push would remove: fetch it and build on it"
 	}
 	return nil
@@ -327,7 +400,10 @@ func isProtected(p penstock.PushPolicy, c git.Change) bool {
 	if p.Protects(c.Path) != "" {
 		return true
 	}
-	return c.Mode == git.ModeSymlink && slices.ContainsFunc(slices.Concat(p.Protected, p.Always), func(pattern string) bool {
+	if c.Mode != git.ModeSymlink {
+		return false
+	}
+	return slices.ContainsFunc(slices.Concat(p.Protected, p.Always), func(pattern string) bool {
 		folders := strings.Split(pattern, "/")
 		for n := 1; n < len(folders) && folders[n-1] != "**"; n++ {
 			if penstock.MatchPattern(strings.Join(folders[:n], "/"), c.Path, true) {

@@ -6,9 +6,9 @@
 package gate
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -36,6 +36,8 @@ type Options struct {
 	Claim func(ctx context.Context, branches []penstock.PushedBranch) ([]string, error)
 	// Known finds secrets of the run.
 	Known *secret.Masker
+	// Stall ends a push of which nothing arrives. Default: one minute.
+	Stall time.Duration
 	// Report is called for each branch that was pushed or refused.
 	Report func(Result)
 	Log    *slog.Logger
@@ -59,13 +61,19 @@ func (e *Error) Error() string { return e.Sentence }
 const (
 	freshTime = 10 * time.Second // after that, a push reads the branches of the forge anew
 	pushTime  = 10 * time.Minute // for all that a push does after its objects have arrived
+	askTime   = 30 * time.Second // to ask the forge what has become of a push
+	readTime  = 5 * time.Minute  // to read the branches of the forge
+	waitTime  = 2 * time.Minute  // for another push of the run
 )
+
+// maxBody bounds a push without its compression.
+const maxBody = 1 << 30
 
 // Gate decides on the pushes of an execution to one repository.
 type Gate struct {
 	Options
 
-	done context.Context // of the execution
+	done context.Context //nolint:containedctx // of the execution
 	slot chan struct{}   // holds the quarantine
 	at   *git.Quarantine
 	read time.Time // when the branches were read
@@ -77,6 +85,7 @@ type Gate struct {
 
 // New returns a gate that serves until done ends.
 func New(done context.Context, o Options) *Gate {
+	o.Stall = cmp.Or(o.Stall, time.Minute)
 	return &Gate{Options: o, done: done, slot: make(chan struct{}, 1)}
 }
 
@@ -117,6 +126,8 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *Gate) enter(ctx context.Context, fresh time.Duration) (leave func(), err error) {
 	select {
 	case g.slot <- struct{}{}:
+	case <-time.After(waitTime):
+		return nil, &Error{"another push to the repository has not ended. Push again"}
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -125,18 +136,36 @@ func (g *Gate) enter(ctx context.Context, fresh time.Duration) (leave func(), er
 			<-g.slot
 		}
 	}()
-	switch {
-	case g.at == nil:
+	if g.at != nil && time.Since(g.read) <= fresh {
+		return func() { <-g.slot }, nil
+	}
+	// An agent that goes must not end git while it writes.
+	ctx, cancel := context.WithTimeout(g.done, readTime)
+	defer cancel()
+	if g.at == nil {
 		g.at, err = g.Open(ctx)
-	case time.Since(g.read) > fresh:
+	}
+	if err == nil {
 		err = g.at.Refresh(ctx)
 	}
 	if err != nil {
 		g.Log.Info("a repository cannot be read for a push", "repository", g.Repository, "error", err)
+		g.drop()
 		return nil, err
 	}
 	g.read = time.Now()
 	return func() { <-g.slot }, nil
+}
+
+// drop removes the quarantine with what was refused. The caller holds the slot.
+func (g *Gate) drop() {
+	if g.at == nil {
+		return
+	}
+	if err := g.at.Remove(); err != nil {
+		g.Log.Warn("a quarantine cannot be removed", "repository", g.Repository, "error", err)
+	}
+	g.at = nil
 }
 
 func (g *Gate) unreachable(err error) string {
@@ -159,7 +188,8 @@ func (g *Gate) advertise(ctx context.Context, w http.ResponseWriter) {
 func (g *Gate) receive(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	body, err := requestBody(r)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusUnsupportedMediaType)
+		http.Error(w, "The body must be application/x-git-receive-pack-request, plain or in the format gzip.",
+			http.StatusUnsupportedMediaType)
 		return
 	}
 	leave, err := g.enter(ctx, freshTime)
@@ -169,32 +199,58 @@ func (g *Gate) receive(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	}
 	defer leave()
 	w.Header().Set("Content-Type", "application/x-git-receive-pack-result")
-	err = g.at.Receive(ctx, body, w, func(updates []git.Update, atomic bool) []string {
+	clean := false
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	arriving := &arriving{Reader: io.LimitReader(body, maxBody), within: g.Stall}
+	arriving.stalled = time.AfterFunc(g.Stall, func() { cancel(&Error{"nothing has arrived for too long"}) })
+	defer arriving.stalled.Stop()
+	err = g.at.Receive(ctx, arriving, w, func(updates []git.Update, atomic bool) []string {
 		// What has begun ends also if the agent goes.
 		ctx, cancel := context.WithTimeout(g.done, pushTime)
 		defer cancel()
-		return g.decide(ctx, updates, atomic)
+		reasons := g.decide(ctx, updates, atomic)
+		clean = strings.Join(reasons, "") == ""
+		return reasons
 	})
 	if err != nil {
 		g.Log.Info("a push failed", "repository", g.Repository, "error", err)
 	}
+	g.read = time.Time{}
+	if err != nil || !clean {
+		g.drop()
+	}
+}
+
+// arriving is the body of a push that must not stop.
+type arriving struct {
+	io.Reader
+
+	within  time.Duration
+	stalled *time.Timer
+}
+
+func (a *arriving) Read(p []byte) (int, error) {
+	n, err := a.Reader.Read(p)
+	if err == nil {
+		a.stalled.Reset(a.within)
+	} else {
+		a.stalled.Stop()
+	}
+	return n, err
 }
 
 // requestBody returns the body of a push without its compression.
 func requestBody(r *http.Request) (io.Reader, error) {
 	if kind := r.Header.Get("Content-Type"); kind != "application/x-git-receive-pack-request" {
-		return nil, errors.New("The body must be application/x-git-receive-pack-request.") //nolint:staticcheck // shown as it is
+		return nil, fmt.Errorf("the body is %.100q", kind)
 	}
 	switch encoding := r.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
 		return r.Body, nil
 	case "gzip", "x-gzip":
-		body, err := gzip.NewReader(r.Body)
-		if err != nil {
-			return nil, errors.New("The body is not in the format gzip.") //nolint:staticcheck // shown as it is
-		}
-		return body, nil
+		return gzip.NewReader(r.Body)
 	default:
-		return nil, errors.New("The body must be plain or in the format gzip.") //nolint:staticcheck // shown as it is
+		return nil, fmt.Errorf("the encoding is %.100q", encoding)
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // maxSearched bounds the bytes of the new objects of a push that are searched for secrets.
-const maxSearched = 64 << 20
+const maxSearched = 32 << 20
 
 // credentialRule finds the credentials of one issuer.
 type credentialRule struct {
@@ -27,41 +27,43 @@ func rule(name, start, pattern string) credentialRule {
 // credentialRules are formats that a text cannot have by chance: a prefix of the issuer's, and as many
 // characters as it uses. Sources are the issuers' own documents.
 var credentialRules = []credentialRule{
-	rule("a private key", "PRIVATE KEY", `-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----\s*(?:[A-Za-z0-9+/=:,. -]*\s+)*?[A-Za-z0-9+/]{40}`),
-	rule("an AWS access key", "AKIA", `\bAKIA[A-Z2-7]{16}\b`),
-	rule("an AWS access key", "ASIA", `\bASIA[A-Z2-7]{16}\b`),
-	rule("a GitHub token", "gh", `\bgh[pousr]_[A-Za-z0-9]{36,251}\b`),
-	rule("a GitHub token", "github_pat_", `\bgithub_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59}\b`),
-	rule("a GitLab token", "gl", `\bgl(?:pat|ptt|rt|cbt|dt|oas|soat|ft|imt|agent)-[A-Za-z0-9_-]{20,}`),
-	rule("a Slack token", "xox", `\bxox[abeoprs]-[A-Za-z0-9-]{20,}`),
-	rule("a Slack app token", "xapp-", `\bxapp-\d-[A-Z0-9]+-\d+-[a-z0-9]{40,}`),
-	rule("a Slack webhook", "hooks.slack.com", `hooks\.slack\.com/(?:services|workflows|triggers)/T[A-Z0-9]{6,}/[A-Za-z0-9/]{20,}`),
-	rule("a Stripe key", "_live_", `\b[rs]k_live_[A-Za-z0-9]{20,}`),
-	rule("a webhook secret", "whsec_", `\bwhsec_[A-Za-z0-9+/=]{24,}`),
-	rule("a Google API key", "AIza", `\bAIza[A-Za-z0-9_-]{35}\b`),
-	rule("a Google OAuth secret", "GOCSPX-", `\bGOCSPX-[A-Za-z0-9_-]{28}\b`),
-	rule("an Anthropic key", "sk-ant-", `\bsk-ant-[a-z0-9]+-[A-Za-z0-9_-]{32,}`),
-	rule("an OpenAI key", "T3BlbkFJ", `\bsk-(?:[a-z]+-)?[A-Za-z0-9_-]{16,}T3BlbkFJ[A-Za-z0-9_-]{16,}`),
-	rule("an OpenRouter key", "sk-or-v1-", `\bsk-or-v1-[a-f0-9]{64}\b`),
-	rule("an npm token", "npm_", `\bnpm_[A-Za-z0-9]{36}\b`),
-	rule("a PyPI token", "pypi-AgE", `\bpypi-AgE[A-Za-z0-9_-]{50,}`),
-	rule("a SendGrid key", "SG.", `\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}\b`),
-	rule("a Hugging Face token", "hf_", `\bhf_[A-Za-z]{34}\b`),
-	rule("a DigitalOcean token", "_v1_", `\bdo[opr]_v1_[a-f0-9]{64}\b`),
-	rule("a Vault token", "hv", `\bhv[sbr]\.[A-Za-z0-9_-]{24,}`),
-	rule("an HCP Terraform token", ".atlasv1.", `\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,}`),
-	rule("an Atlassian token", "ATATT3", `\bATATT3[A-Za-z0-9_=-]{100,}`),
-	rule("a Databricks token", "dapi", `\bdapi[a-f0-9]{32}\b`),
-	rule("a Docker token", "dckr_", `\bdckr_[po]at_[A-Za-z0-9_-]{27,}`),
-	rule("a Grafana token", "gl", `\bgl(?:sa_[A-Za-z0-9]{32}_[a-f0-9]{8}|c_[A-Za-z0-9+/]{40,})`),
-	rule("a Linear key", "lin_api_", `\blin_api_[A-Za-z0-9]{40}\b`),
-	rule("a Notion token", "ntn_", `\bntn_[A-Za-z0-9]{40,}\b`),
-	rule("a Shopify token", "shp", `\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}\b`),
-	rule("a Supabase key", "sb", `\bsb(?:p_[a-f0-9]{40}|_secret_[A-Za-z0-9_-]{20,})`),
-	rule("an age key", "AGE-SECRET-KEY-1", `\bAGE-SECRET-KEY-1[A-Z0-9]{58}\b`),
+	rule("a private key", "PRIVATE KEY",
+		`-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----\s*(?:[A-Za-z0-9+/=:,. -]*\s+)*?[A-Za-z0-9+/]{40}`),
+	rule("an AWS access key", "AKIA", `AKIA[A-Z2-7]{16}\b`),
+	rule("an AWS access key", "ASIA", `ASIA[A-Z2-7]{16}\b`),
+	rule("a GitHub token", "gh", `gh[pousr]_[A-Za-z0-9]{36,251}\b`),
+	rule("a GitHub token", "github_pat_", `github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59}\b`),
+	rule("a GitLab token", "gl", `gl(?:pat|ptt|rt|cbt|dt|oas|soat|ft|imt|agent)-[A-Za-z0-9_-]{20,}`),
+	rule("a Slack token", "xox", `xox[abeoprs]-[A-Za-z0-9-]{20,}`),
+	rule("a Slack app token", "xapp-", `xapp-\d-[A-Z0-9]+-\d+-[a-z0-9]{40,}`),
+	rule("a Slack webhook", "hooks.slack.com",
+		`hooks\.slack\.com/(?:services|workflows|triggers)/T[A-Z0-9]{6,}/[A-Za-z0-9/]{20,}`),
+	rule("a Stripe key", "_live_", `[rs]k_live_[A-Za-z0-9]{20,}`),
+	rule("a webhook secret", "whsec_", `whsec_[A-Za-z0-9+/=]{24,}`),
+	rule("a Google API key", "AIza", `AIza[A-Za-z0-9_-]{35}\b`),
+	rule("a Google OAuth secret", "GOCSPX-", `GOCSPX-[A-Za-z0-9_-]{28}\b`),
+	rule("an Anthropic key", "sk-ant-", `sk-ant-[a-z0-9]+-[A-Za-z0-9_-]{32,}`),
+	rule("an OpenAI key", "T3BlbkFJ", `sk-(?:[a-z]+-)?[A-Za-z0-9_-]{16,}T3BlbkFJ[A-Za-z0-9_-]{16,}`),
+	rule("an OpenRouter key", "sk-or-v1-", `sk-or-v1-[a-f0-9]{64}\b`),
+	rule("an npm token", "npm_", `npm_[A-Za-z0-9]{36}\b`),
+	rule("a PyPI token", "pypi-AgE", `pypi-AgE[A-Za-z0-9_-]{50,}`),
+	rule("a SendGrid key", "SG.", `SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}\b`),
+	rule("a Hugging Face token", "hf_", `hf_[A-Za-z]{34}\b`),
+	rule("a DigitalOcean token", "_v1_", `do[opr]_v1_[a-f0-9]{64}\b`),
+	rule("a Vault token", "hv", `hv[sbr]\.[A-Za-z0-9_-]{24,}`),
+	rule("an HCP Terraform token", ".atlasv1.", `[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,}`),
+	rule("an Atlassian token", "ATATT3", `ATATT3[A-Za-z0-9_=-]{100,}`),
+	rule("a Databricks token", "dapi", `dapi[a-f0-9]{32}\b`),
+	rule("a Docker token", "dckr_", `dckr_[po]at_[A-Za-z0-9_-]{27,}`),
+	rule("a Grafana token", "gl", `gl(?:sa_[A-Za-z0-9]{32}_[a-f0-9]{8}|c_[A-Za-z0-9+/]{40,})`),
+	rule("a Linear key", "lin_api_", `lin_api_[A-Za-z0-9]{40}\b`),
+	rule("a Notion token", "ntn_", `ntn_[A-Za-z0-9]{40,}\b`),
+	rule("a Shopify token", "shp", `shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}\b`),
+	rule("a Supabase key", "sb", `sb(?:p_[a-f0-9]{40}|_secret_[A-Za-z0-9_-]{20,})`),
+	rule("an age key", "AGE-SECRET-KEY-1", `AGE-SECRET-KEY-1[A-Z0-9]{58}\b`),
 	rule("an Azure storage key", "AccountKey=", `AccountKey=[A-Za-z0-9+/]{86}==`),
-	rule("a Sentry token", "sntry", `\bsntry[su]_[A-Za-z0-9+/=_-]{60,}`),
-	rule("a New Relic key", "NRAK-", `\bNRAK-[A-Z0-9]{27}\b`),
+	rule("a Sentry token", "sntry", `sntry[su]_[A-Za-z0-9+/=_-]{60,}`),
+	rule("a New Relic key", "NRAK-", `NRAK-[A-Z0-9]{27}\b`),
 }
 
 // findSecret names the first secret in a text, "" for none.
@@ -91,7 +93,7 @@ func (s *survey) checkSecrets(ctx context.Context, v *examined) error {
 		v.refusal = "the name of the branch has " + what
 		return nil
 	}
-	objects, err := s.gate.at.Objects(ctx, v.New, s.known)
+	objects, err := s.gate.at.Objects(ctx, v.New, v.known)
 	if err != nil {
 		return err
 	}
@@ -108,11 +110,12 @@ func (s *survey) checkSecrets(ctx context.Context, v *examined) error {
 		total += n
 	}
 	if total > maxSearched {
-		v.refusal = fmt.Sprintf("its new commits have %d bytes, and at most %d can be searched for secrets", total, maxSearched)
+		v.refusal = fmt.Sprintf("its new commits have %d bytes, and at most %d can be searched for secrets",
+			total, maxSearched)
 		return nil
 	}
 	return s.gate.at.Read(ctx, ids, func(i int, content []byte) {
-		if v.refusal != "" {
+		if v.refusal != "" || ctx.Err() != nil {
 			return
 		}
 		what := findSecret(s.gate.Known, string(content))

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -80,6 +81,11 @@ func branchLife(t *testing.T, w *world, c penstock.Control) {
 	if diff := cmp.Diff(want, refusals); err != nil || diff != "" {
 		t.Errorf("three branches: %v (-want +got):\n%s", err, diff)
 	}
+	for i := range 17 { // with b, c and d: 20
+		claim(second, fmt.Sprintf("penstock/n%d", i), 0, 1, "")
+	}
+	claim(second, "penstock/more", 0, 1, "20 branches")
+	claim(second, "penstock/n1", 0, 2, "")
 	if _, err := c.Finish(t.Context(), second, penstock.Result{State: penstock.StateSucceeded}); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,9 @@ type branchRow struct {
 	seen          bool
 }
 
+// maxBranches bounds the branches of a thread in one repository.
+const maxBranches = 20
+
 // keepBranches is how long the owner of a branch is known after the last push. Later, the branch belongs
 // to nobody, so no run may push to it.
 const keepBranches = 365 * 24 * time.Hour
@@ -31,6 +34,16 @@ func (fs ForgesTx) ClaimBranch(
 ) (refusal string, err error) {
 	now := int64(penstock.Now())
 	if b.Current == "" {
+		var others int
+		if err := fs.tx.row(ctx, `SELECT count(*)
+			FROM pushed_branches
+			WHERE team = $1 AND repository = $2 AND owner = $3 AND name <> $4`,
+			o.Team, o.Repository, o.Owner, b.Name).Scan(&others); err != nil {
+			return "", wrapBranch(b.Name, err)
+		}
+		if others >= maxBranches {
+			return fmt.Sprintf("the run has pushed %d branches already, and more are not allowed", maxBranches), nil
+		}
 		n, err := fs.tx.exec(ctx, `INSERT INTO pushed_branches
 			(team, repository, name, owner, run_id, wanted, seen, created_at, updated_at)
 			VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $7)

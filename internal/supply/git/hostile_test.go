@@ -471,6 +471,16 @@ func TestFoldersWithoutEndAreGivenUp(t *testing.T) {
 	if _, err := c.Checkout(t.Context(), src, dir); !errors.Is(err, ErrManyFiles) || len(left(t, dir)) > 0 {
 		t.Errorf("checkout: got %v, left %v", err, left(t, dir))
 	}
+	q, err := NewQuarantine(t.Context(), c, src, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.Compare(t.Context(), "", head.Commit); !errors.Is(err, ErrManyFiles) {
+		t.Errorf("compare: got %v", err)
+	}
+	if _, err := q.Links(t.Context(), head.Commit); !errors.Is(err, ErrManyFiles) {
+		t.Errorf("links: got %v", err)
+	}
 }
 
 func TestObjectsThatDoNotFitIntoMemory(t *testing.T) {

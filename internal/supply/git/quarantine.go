@@ -530,6 +530,41 @@ func parseChanges(out string) (list []Change, err error) {
 	return list, nil
 }
 
+// Links returns the symbolic links of a commit: where each points, as git stores it, by its path.
+func (q *Quarantine) Links(ctx context.Context, commit string) (map[string]string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, q.cache.listing, ErrManyFiles)
+	defer cancel()
+	found := linkFilter{}
+	if _, err := q.run(ctx, command{stdout: &found, args: []string{
+		"ls-tree", "-r", "-z", "--full-tree", commit,
+	}}); err != nil {
+		return nil, err
+	}
+	links := map[string]string{}
+	return links, q.Read(ctx, found.ids, func(i int, content []byte) { links[found.paths[i]] = string(content) })
+}
+
+// linkFilter keeps the symbolic links of the output of git-ls-tree(1).
+type linkFilter struct {
+	rest       []byte
+	ids, paths []string
+}
+
+func (f *linkFilter) Write(p []byte) (int, error) {
+	f.rest = append(f.rest, p...)
+	for {
+		line, rest, found := bytes.Cut(f.rest, []byte{0})
+		if !found {
+			return len(p), nil
+		}
+		head, path, _ := strings.Cut(string(line), "\t")
+		if parts := strings.Fields(head); len(parts) == 3 && parts[0] == ModeSymlink {
+			f.ids, f.paths = append(f.ids, parts[2]), append(f.paths, path)
+		}
+		f.rest = rest
+	}
+}
+
 // Contains reports whether the commit id contains the commit of its past.
 func (q *Quarantine) Contains(ctx context.Context, id, past string) (bool, error) {
 	_, err := q.run(ctx, command{args: []string{"merge-base", "--is-ancestor", past, id}})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -331,7 +332,11 @@ func (s *survey) checkFiles(ctx context.Context, v *examined) error {
 	if err != nil {
 		return err
 	}
-	if v.refusal = checkPaths(p, changes); v.refusal != "" {
+	targets, err := s.linked(ctx)
+	if err != nil {
+		return err
+	}
+	if v.refusal = checkPaths(p, changes, targets); v.refusal != "" {
 		return nil
 	}
 	var ids, paths []string
@@ -362,19 +367,35 @@ func (s *survey) checkFiles(ctx context.Context, v *examined) error {
 	})
 }
 
+// linked returns the paths, in lower case, to which links at protected paths of the base branch point.
+func (s *survey) linked(ctx context.Context) (map[string]bool, error) {
+	base := s.heads[s.base]
+	if base == "" {
+		return nil, nil //nolint:nilnil // no files
+	}
+	links, err := s.gate.at.Links(ctx, base)
+	targets := map[string]bool{}
+	for at, to := range links {
+		if s.gate.Policy.Protects(at) != "" {
+			targets[strings.ToLower(path.Join(path.Dir(at), to))] = true
+		}
+	}
+	return targets, err
+}
+
 // isBinary reports whether git would treat content as binary.
 func isBinary(content []byte) bool {
 	return slices.Contains(content[:min(len(content), 8000)], 0)
 }
 
 // checkPaths refuses submodules and protected paths.
-func checkPaths(p penstock.PushPolicy, changes []git.Change) string {
+func checkPaths(p penstock.PushPolicy, changes []git.Change, targets map[string]bool) string {
 	protected := map[string]bool{}
 	for _, c := range changes {
 		if c.Mode == git.ModeSubmodule || c.OldMode == git.ModeSubmodule {
 			return "it changes the submodule " + shown(c.Path) + ", and a run may not change submodules"
 		}
-		if isProtected(p, c) {
+		if targets[strings.ToLower(c.Path)] || isProtected(p, c) {
 			protected[c.Path] = true
 		}
 	}
@@ -384,8 +405,8 @@ func checkPaths(p penstock.PushPolicy, changes []git.Change) string {
 	paths := slices.Sorted(maps.Keys(protected))
 	const most = 5
 	var names []string
-	for _, path := range paths[:min(len(paths), most)] {
-		names = append(names, shown(path))
+	for _, p := range paths[:min(len(paths), most)] {
+		names = append(names, shown(p))
 	}
 	text := strings.Join(names, ", ")
 	if len(paths) > most {

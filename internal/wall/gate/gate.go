@@ -38,6 +38,9 @@ type Options struct {
 	Known *secret.Masker
 	// Stall ends a push of which nothing arrives. Default: one minute.
 	Stall time.Duration
+	// Fresh is how old the branches of the forge may be that a push is compared with. The first request of a
+	// push always reads them anew. Default: ten seconds.
+	Fresh time.Duration
 	// Report is called for each branch that was pushed or refused.
 	Report func(Result)
 	Log    *slog.Logger
@@ -59,11 +62,10 @@ func (e *Error) Error() string { return e.Sentence }
 
 // Times of a push.
 const (
-	freshTime = 10 * time.Second // after that, a push reads the branches of the forge anew
-	pushTime  = 10 * time.Minute // for all that a push does after its objects have arrived
-	askTime   = 30 * time.Second // to ask the forge what has become of a push
-	readTime  = 5 * time.Minute  // to read the branches of the forge
-	waitTime  = 2 * time.Minute  // for another push of the run
+	pushTime = 10 * time.Minute // for all that a push does after its objects have arrived
+	askTime  = 30 * time.Second // to ask the forge what has become of a push
+	readTime = 5 * time.Minute  // to read the branches of the forge
+	waitTime = 2 * time.Minute  // for another push of the run
 )
 
 // maxBody bounds a push without its compression.
@@ -85,7 +87,7 @@ type Gate struct {
 
 // New returns a gate that serves until done ends.
 func New(done context.Context, o Options) *Gate {
-	o.Stall = cmp.Or(o.Stall, time.Minute)
+	o.Stall, o.Fresh = cmp.Or(o.Stall, time.Minute), cmp.Or(o.Fresh, 10*time.Second)
 	return &Gate{Options: o, done: done, slot: make(chan struct{}, 1)}
 }
 
@@ -192,7 +194,7 @@ func (g *Gate) receive(ctx context.Context, w http.ResponseWriter, r *http.Reque
 			http.StatusUnsupportedMediaType)
 		return
 	}
-	leave, err := g.enter(ctx, freshTime)
+	leave, err := g.enter(ctx, g.Fresh)
 	if err != nil {
 		http.Error(w, g.unreachable(err), http.StatusBadGateway)
 		return
@@ -203,7 +205,10 @@ func (g *Gate) receive(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	arriving := &arriving{Reader: io.LimitReader(body, maxBody), within: g.Stall}
-	arriving.stalled = time.AfterFunc(g.Stall, func() { cancel(&Error{"nothing has arrived for too long"}) })
+	arriving.stalled = time.AfterFunc(g.Stall, func() {
+		cancel(&Error{"nothing has arrived for too long"})
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // ends a read that waits
+	})
 	defer arriving.stalled.Stop()
 	err = g.at.Receive(ctx, arriving, w, func(updates []git.Update, atomic bool) []string {
 		// What has begun ends also if the agent goes.

@@ -71,14 +71,25 @@ func TestNamesOfPushes(t *testing.T) {
 	w.must(w.agent, "tag", "v1")
 	const may = "this run may push penstock/**"
 	for _, args := range [][]string{
-		{"HEAD:main"}, {"HEAD:refs/heads/MAIN"}, {"--force", "HEAD:release"}, {"--force", "HEAD:main"}, {"HEAD:fix"},
-		{"HEAD:Penstock/fix"}, {"HEAD:penstock"}, {"HEAD:x/penstock/fix"},
+		{"HEAD:main"},
+		{"HEAD:refs/heads/MAIN"},
+		{"--force", "HEAD:release"},
+		{"--force", "HEAD:main"},
+		{"HEAD:fix"},
+		{"HEAD:Penstock/fix"},
+		{"HEAD:penstock"},
+		{"HEAD:x/penstock/fix"},
 	} {
 		w.refused(args, "[remote rejected]", "Penstock: "+may)
 	}
 	for _, args := range [][]string{
-		{"HEAD:refs/tags/penstock/v1"}, {"v1"}, {"HEAD:refs/replace/" + w.on("main")}, {"HEAD:refs/pull/1/head"},
-		{"HEAD:refs/for/main"}, {"HEAD:refs/notes/commits"}, {"--tags"},
+		{"HEAD:refs/tags/penstock/v1"},
+		{"v1"},
+		{"HEAD:refs/replace/" + w.on("main")},
+		{"HEAD:refs/pull/1/head"},
+		{"HEAD:refs/for/main"},
+		{"HEAD:refs/notes/commits"},
+		{"--tags"},
 	} {
 		w.refused(args, "branches only")
 	}
@@ -296,11 +307,16 @@ func TestOddRequestsToAGate(t *testing.T) {
 		method, path, kind, encoding, body string
 		want                               int
 	}{
-		{"GET", "/git-receive-pack", "", "", "", 405}, {"POST", "/info/refs", kind, "", "", 405},
-		{"PUT", "/git-receive-pack", kind, "", "", 405}, {"POST", "/git-receive-pack", "text/plain", "", "0000", 415},
-		{"POST", "/git-receive-pack", kind, "br", "0000", 415}, {"POST", "/git-receive-pack", kind, "gzip", "0000", 415},
-		{"POST", "/git-receive-pack", kind, "", "0000", 200}, {"POST", "/git-receive-pack", kind, "", "", 200},
-		{"POST", "/git-receive-pack", kind, "", "zzzz", 200}, {"POST", "/git-receive-pack", kind, "", "0008abc", 200},
+		{"GET", "/git-receive-pack", "", "", "", 405},
+		{"POST", "/info/refs", kind, "", "", 405},
+		{"PUT", "/git-receive-pack", kind, "", "", 405},
+		{"POST", "/git-receive-pack", "text/plain", "", "0000", 415},
+		{"POST", "/git-receive-pack", kind, "br", "0000", 415},
+		{"POST", "/git-receive-pack", kind, "gzip", "0000", 415},
+		{"POST", "/git-receive-pack", kind, "", "0000", 200},
+		{"POST", "/git-receive-pack", kind, "", "", 200},
+		{"POST", "/git-receive-pack", kind, "", "zzzz", 200},
+		{"POST", "/git-receive-pack", kind, "", "0008abc", 200},
 		{"POST", "/git-receive-pack", kind, "", pktLine(strings.Repeat("0", 40)+" "+w.on("main")+
 			" refs/heads/penstock/x\x00report-status") + "0000" + "PACK", 200},
 		{"POST", "/git-receive-pack", kind, "", pktLine("push-cert\x00report-status") + "0000", 200},

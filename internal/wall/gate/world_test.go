@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/penstock-dev/penstock"
@@ -26,14 +27,17 @@ const (
 
 // world is a forge with acme/shop, a gate before it, and the clone of an agent whose pushes go to the gate.
 type world struct {
-	t      *testing.T
-	forge  *testkit.GitServer
-	shop   *testkit.Repository // of the forge
-	gate   *gate.Gate
-	url    string // of the gate's repository
-	agent  string // the agent's clone
-	home   string
-	branch map[string]string // that other threads have, or that nobody has
+	t          *testing.T
+	forge      *testkit.GitServer
+	shop       *testkit.Repository // of the forge
+	gate       *gate.Gate
+	url        string // of the gate's repository
+	agent      string // the agent's clone
+	home       string
+	quarantine string            // its folder
+	branch     map[string]string // that other threads have, or that nobody has
+
+	reads atomic.Int64 // requests that the forge got
 
 	mu      sync.Mutex
 	results []gate.Result
@@ -52,6 +56,7 @@ func newWorld(t *testing.T, change ...func(*gate.Options)) *world {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "quarantine")
+	w.quarantine = dir
 	o := gate.Options{
 		Repository: "acme/shop", Connection: "acme", Base: "main", Policy: penstock.DefaultPushPolicy(),
 		Bot:   penstock.ForgeBot{Login: "penstock-bot", Email: "bot@example.com"},

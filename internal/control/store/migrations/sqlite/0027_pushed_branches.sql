@@ -13,3 +13,4 @@ CREATE TABLE pushed_branches (
 	PRIMARY KEY (team, repository, name)
 );
 CREATE INDEX pushed_branches_updated ON pushed_branches (updated_at);
+CREATE INDEX pushed_branches_owner ON pushed_branches (team, repository, owner);

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxPushPattern bounds the bytes of one pattern of branches or paths.
-const maxPushPattern = 200
+// MaxPushPattern bounds the bytes of one pattern of branches or paths.
+const MaxPushPattern = 200
 
 // CheckPattern returns what is wrong with a pattern of branches or paths, and "" for a valid one. A pattern
 // matches the whole name: ** as a segment matches any number of segments, also none; * any text in a
@@ -19,8 +19,8 @@ func CheckPattern(pattern string) string {
 	switch {
 	case pattern == "":
 		return "is empty"
-	case len(pattern) > maxPushPattern:
-		return fmt.Sprintf("has more than %d bytes", maxPushPattern)
+	case len(pattern) > MaxPushPattern:
+		return fmt.Sprintf("has more than %d bytes", MaxPushPattern)
 	case !utf8.ValidString(pattern) || strings.ContainsFunc(pattern, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return "has a control character, an invisible one, or is not UTF-8"
 	case strings.TrimSpace(pattern) != pattern:

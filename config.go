@@ -43,6 +43,8 @@ type Config struct {
 type LayerKeys struct {
 	WorkerHost         string `json:"worker_host,omitempty"`
 	CredentialStrategy string `json:"credential_strategy,omitempty"` // CREATOR or EXECUTOR
+	// Forge is inherited value by value. A run request can only narrow it.
+	Forge *ForgeSettings `json:"forge,omitempty"`
 }
 
 // Harness names the agent program.
@@ -165,6 +167,7 @@ func (c *Config) Check(at string, harnesses []string) []FieldError {
 	if c.Network != nil {
 		errs = append(errs, c.Network.CheckRequest(at+"/network")...)
 	}
+	errs = append(errs, c.Forge.Check(at+"/forge")...)
 	c.checkSecrets(bad)
 	checkStores(bad, "/memory_stores", c.MemoryStores)
 	for name, server := range c.MCPServers {

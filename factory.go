@@ -114,6 +114,7 @@ type FactorySettings struct {
 	AgentDefaults      AgentDefaults    `json:"agent_defaults"`
 	Network            *Network         `json:"network,omitempty"` // of all its runs
 	Models             *ModelPolicy     `json:"models,omitempty"`
+	Forge              *ForgeSettings   `json:"forge,omitempty"` // weaker than in agentDefaults
 	ScorerDefaults     struct{}         `json:"scorer_defaults"` // the keys of the files are not used yet
 	Scoring            struct{}         `json:"scoring"`         // likewise
 }

@@ -27,7 +27,7 @@ type PushSettings struct {
 // PathProtection says which paths a push must not change.
 type PathProtection struct {
 	Policy string   `json:"policy,omitempty"` // refuse or allow
-	Add    []string `json:"add,omitzero"`     // patterns beside those of [ProtectedPaths]
+	Add    []string `json:"add,omitzero"`     // patterns, beside [ProtectedPaths]
 	Except []string `json:"except,omitzero"`  // patterns that are not protected
 }
 
@@ -50,7 +50,7 @@ const (
 	MaxPushFiles    = 100_000
 	MaxPushBytes    = 1 << 30
 	maxPushPatterns = 100 // in one list
-	maxPushLists    = 500 // patterns of a policy, beside those of ProtectedPaths
+	maxPushLists    = 500 // patterns of a policy, without Protected
 )
 
 // IsZero reports whether f sets nothing.

@@ -50,9 +50,9 @@ func (p *parser) automations(factory *Factory, agents []Agent) []Automation {
 		d.decode(&a)
 		d.prompt()
 		p.refers(d, KindAgent, a.Agent, "agent")
-		above := []Settings{factory.AgentDefaults}
+		above := []Settings{factory.AgentDefaults, {Forge: factory.Forge}}
 		if agent, ok := findAgent(agents, a.Agent); ok {
-			above = []Settings{agent.Settings, factory.AgentDefaults}
+			above = slices.Insert(above, 0, agent.Settings)
 		}
 		p.settings(d, a.Settings, above)
 		d.size(a.Overrides().Config())
@@ -104,6 +104,8 @@ func (p *parser) sharedSubjects(d *document, a Automation, above []Settings, fir
 		other = "another workerHost"
 	case len(a.MCPServers)+len(first.MCPServers) > 0 && !reflect.DeepEqual(a.MCPServers, first.MCPServers):
 		other = "other mcpServers"
+	case !reflect.DeepEqual(a.Forge.Settings().PushPolicy(), first.Forge.Settings().PushPolicy()):
+		other = "other settings of forge"
 	default:
 		return first
 	}

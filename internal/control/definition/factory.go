@@ -39,6 +39,7 @@ type Factory struct {
 	Integrations       []Integration        `json:"integrations,omitzero" about:"Services that are attached to the factory; linear and jira exclude each other."`
 	Network            *Network             `json:"network,omitzero" about:"What all runs of the factory may reach."`
 	Models             *Models              `json:"models,omitzero" about:"The models that all runs of the factory may use."`
+	Forge              *Forge               `json:"forge,omitzero" about:"What agents inherit unless agentDefaults say otherwise: what runs may do on the forges of their repositories."`
 	AgentDefaults      Settings             `json:"agentDefaults" about:"How agents work unless they say otherwise; exactly one of model and harness."`
 	CodeForges         []string             `json:"codeForges,omitzero" unused:"not used yet" about:"The hosts of its repositories: GITHUB, GITLAB. Shown, and not used yet."`
 	Later
@@ -135,6 +136,7 @@ func (p *parser) factory(f *Factory) *Factory {
 	p.mcpServers(d, f.MCPServers, "mcpServers")
 	p.network(d, f.Network)
 	p.models(d, f.Models)
+	p.forge(d, f.Forge, "forge")
 	d.size(f.AgentDefaults.Overrides().Config())
 	if d.find("agentDefaults") != nil {
 		p.settings(d, f.AgentDefaults, nil, "agentDefaults")

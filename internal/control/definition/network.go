@@ -89,7 +89,8 @@ func ModelsOf(p *penstock.ModelPolicy) *Models {
 }
 
 // fileKeys converts pointers of the API to pointers of files, whose keys are different.
-var fileKeys = strings.NewReplacer("/provider_tools", "/providerTools", "/max_upload_bytes", "/maxUploadBytes")
+var fileKeys = strings.NewReplacer("/provider_tools", "/providerTools", "/max_upload_bytes", "/maxUploadBytes",
+	"/protected_paths", "/protectedPaths")
 
 // network checks a network with the rules of the API.
 func (p *parser) network(d *document, n *Network) {

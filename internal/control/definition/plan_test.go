@@ -41,7 +41,7 @@ func TestCompare(t *testing.T) {
 		Created: []definition.Change{{Kind: "agent", Name: "writer"}, {Kind: "webhook", Name: "again", Again: true}},
 		Changed: []definition.Change{
 			{Kind: "factory", Name: "Example", Fields: []string{
-				"name", "description", "alias", "repositories", "secrets", "mcpServers", "cloudProviders", "integrations",
+				"name", "description", "alias", "repositories", "secrets", "mcpServers", "cloudProviders", "integrations", "forge",
 				"agentDefaults.runner", "agentDefaults.environmentId", "agentDefaults.secrets", "agentDefaults.workerHost",
 			}},
 			{Kind: "agent", Name: "reviewer", Fields: []string{"description", "harness", "secrets", "prompt"}},

@@ -99,6 +99,14 @@ var rules = map[string]rule{
 	"credential": {enum: []string{
 		penstock.CredentialBasic, penstock.CredentialBearer, penstock.CredentialHeader,
 	}},
+	"glob": {
+		pattern: `\S`, description: "be a pattern, such as penstock/**", bytes: penstock.MaxPushPattern,
+	},
+	"pathPolicy":    {enum: []string{penstock.PushRefuse, penstock.PathsAllow}},
+	"pushSecrets":   {enum: []string{penstock.PushRefuse, penstock.SecretsOff}},
+	"pushFiles":     {bounded: true, low: 1, high: penstock.MaxPushFiles},
+	"pushBytes":     {bounded: true, low: 1, high: penstock.MaxPushBytes},
+	"pushBinary":    {bounded: true, high: penstock.MaxPushBytes},
 	"port":          {bounded: true, low: 1, high: 65535},
 	"size":          {bounded: true, high: 1 << 53},
 	"authSource":    {enum: []string{AuthManagedSecret, AuthWorkerEnvironment}},

@@ -23,6 +23,7 @@ type Settings struct {
 	Secrets       []string             `json:"secrets,omitzero" rule:"secret" about:"Managed secrets, in place of those of the layer above."`
 	MCPServers    map[string]MCPServer `json:"mcpServers,omitzero" about:"MCP servers, in place of those of the layer above."`
 	WorkerHost    string               `json:"workerHost,omitzero" config:"worker_host" unset:"null or empty" rule:"name" about:"The self-hosted worker that executes runs."`
+	Forge         *Forge               `json:"forge,omitzero" about:"What runs may do on the forges of their repositories. Each value is inherited by itself."`
 }
 
 // below returns s with the values of the layer above where it has none.
@@ -38,6 +39,7 @@ func (s Settings) below(above Settings) Settings {
 	if s.MCPServers == nil {
 		s.MCPServers = above.MCPServers
 	}
+	s.Forge = ForgeOf(s.Forge.Settings().Over(above.Forge.Settings()))
 	return s
 }
 
@@ -96,6 +98,7 @@ func (p *parser) settings(d *document, s Settings, above []Settings, path ...any
 	}
 	p.secrets(d, s.Secrets, at("secrets")...)
 	p.mcpServers(d, s.MCPServers, at("mcpServers")...)
+	p.forge(d, s.Forge, at("forge")...)
 }
 
 // size rejects a configuration that is too large for a run.
@@ -295,6 +298,7 @@ func (s Settings) Overrides() penstock.Overrides {
 		MCPServers: servers(s.MCPServers, MCPServer.Server),
 	}
 	penstock.CarryKeys(&o, s)
+	o.Forge = s.Forge.Settings()
 	return o
 }
 
@@ -305,5 +309,6 @@ func settingsOf(o penstock.Overrides) Settings {
 		MCPServers: servers(o.MCPServers, serverOf),
 	}
 	penstock.CarryKeys(&s, o)
+	s.Forge = ForgeOf(o.Forge)
 	return s
 }

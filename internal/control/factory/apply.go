@@ -261,6 +261,7 @@ func (a *application) config(ctx context.Context, d *definition.Definition) erro
 	row.FactoryConfig = store.FactoryConfig{
 		Defaults: f.AgentDefaults.Overrides(), Secrets: all.secrets, MCPServers: all.servers, ImageSecrets: imageSecrets(d),
 		Network: f.Network.Network(), Models: f.Models.Policy(), RunnerSecrets: runnerSecrets(d),
+		Forge: f.Forge.Settings(),
 	}
 	row.Defaults.CredentialStrategy = f.CredentialStrategy
 	for _, r := range f.Repositories {

@@ -24,6 +24,8 @@ type FactoryRequest struct {
 	// Network and Models apply to all runs of the factory. An empty value removes them.
 	Network *penstock.Network     `json:"network,omitempty"`
 	Models  *penstock.ModelPolicy `json:"models,omitempty"`
+	// Forge is what its agents inherit. An empty value removes it.
+	Forge *penstock.ForgeSettings `json:"forge,omitempty"`
 	// Files are the files of a new factory, by path. If they are absent, it has only a foreman. The
 	// files of an existing factory are applied, never changed by this request.
 	Files map[string]string `json:"-"`
@@ -202,7 +204,7 @@ func (s *Factories) Update(
 			return penstock.Factory{}, err
 		}
 		if r.Name == before.Name && r.Alias == before.Alias && r.Description == before.Description &&
-			same(r.Network, before.Network) && same(r.Models, before.Models) {
+			same(r.Network, before.Network) && same(r.Models, before.Models) && same(r.Forge, before.Forge) {
 			return s.presentFactory(ctx, tx.Webhooks().SecretCopies, r)
 		}
 		if err := s.edit(ctx, tx, p, uid, factoryEdit(r)); err != nil {
@@ -223,6 +225,7 @@ func factoryEdit(r store.FactoryRow) edit {
 			f := present.Factory
 			f.Name, f.Alias, f.Description = r.Name, r.Alias, r.Description
 			f.Network, f.Models = definition.NetworkOf(r.Network), definition.ModelsOf(r.Models)
+			f.Forge = definition.ForgeOf(r.Forge)
 			return definition.WriteFactory(document, f)
 		},
 	}
@@ -261,6 +264,7 @@ func changeFactory(r *store.FactoryRow, req FactoryRequest) error {
 	request.Clear(req.Cleared, map[string]func(){
 		"name": func() { r.Name = "" }, "alias": func() { r.Alias = "" }, "description": func() { r.Description = "" },
 		"network": func() { r.Network = nil }, "models": func() { r.Models = nil },
+		"forge": func() { r.Forge = nil },
 	})
 	request.Set(&r.Name, req.Name)
 	request.Set(&r.Alias, req.Alias)
@@ -270,6 +274,9 @@ func changeFactory(r *store.FactoryRow, req FactoryRequest) error {
 	}
 	if req.Models != nil {
 		r.Models = req.Models
+	}
+	if req.Forge != nil {
+		r.Forge = req.Forge
 	}
 	r.Name, r.Alias = strings.TrimSpace(r.Name), strings.TrimSpace(r.Alias)
 	var errs []penstock.FieldError
@@ -282,6 +289,10 @@ func changeFactory(r *store.FactoryRow, req FactoryRequest) error {
 	}
 	request.Text(bad, "/description", r.Description, request.MaxDescription)
 	errs = append(errs, run.CheckNetwork("", r.Network, r.Models)...)
+	errs = append(errs, r.Forge.Check("/forge")...)
+	if r.Forge.IsZero() {
+		r.Forge = nil
+	}
 	if r.Network.IsZero() {
 		r.Network = nil
 	}

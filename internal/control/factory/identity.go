@@ -269,6 +269,9 @@ func (s *Resources) changeIdentity(i *penstock.Identity, req IdentityRequest) er
 	if i.Network.IsZero() && req.Network != nil {
 		i.Network = nil
 	}
+	if i.Forge.IsZero() {
+		i.Forge = nil
+	}
 	if i.Models.IsZero() && req.Models != nil {
 		i.Models = nil
 	}

@@ -317,7 +317,10 @@ func TestAutomationsThatDifferShareNoSubject(t *testing.T) {
 			"environment": {EnvironmentID: &env.UID},
 			"runner":      {RunnerID: new("wide")},
 			"worker host": {LayerKeysRequest: factory.LayerKeysRequest{WorkerHost: new("h1")}},
-			"servers":     {MCPServers: &map[string]penstock.MCPServer{"x": {URL: "https://mcp.example.com"}}},
+			"forge": {LayerKeysRequest: factory.LayerKeysRequest{Forge: &penstock.ForgeSettings{
+				Push: &penstock.PushSettings{Secrets: "off"},
+			}}},
+			"servers": {MCPServers: &map[string]penstock.MCPServer{"x": {URL: "https://mcp.example.com"}}},
 		} {
 			req.SubjectRequest = shared
 			_, err := w.add(name, req)
@@ -327,8 +330,10 @@ func TestAutomationsThatDifferShareNoSubject(t *testing.T) {
 				w.T.Errorf("alone, %s: %v", name, err)
 			}
 		}
+		defaults := &penstock.ForgeSettings{Push: &penstock.PushSettings{Secrets: "refuse"}}
 		if _, err := w.add("same", factory.AutomationRequest{
 			SubjectRequest: shared, MCPServers: &map[string]penstock.MCPServer{},
+			LayerKeysRequest: factory.LayerKeysRequest{Forge: defaults},
 		}); err != nil {
 			w.T.Errorf("an automation that is equal: %v", err)
 		}

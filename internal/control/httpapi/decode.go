@@ -129,10 +129,37 @@ func (c *call) decodeBody(body []byte, dst any) error {
 	if err != nil {
 		return err
 	}
+	if errs := unknownOfForge(ignored); errs != nil {
+		return penstock.InvalidFields(errs...)
+	}
 	if len(ignored) > 0 {
 		c.w.Header().Set("X-Penstock-Ignored-Fields", ignoredHeader(ignored))
 	}
 	return nil
+}
+
+// settingsOfForge matches pointers of fields of settings of forges, in all requests that have some.
+var settingsOfForge = penstock.LazyRegexp(`^(?:/config|/agent_config|/configs/[0-9]+)?/forge(/.*)?/[^/]*$`)
+
+// unknownOfForge reports unknown fields of settings of forges. Such a setting limits what a run may do, so it must
+// not be ignored.
+func unknownOfForge(ignored []string) (errs []penstock.FieldError) {
+	for _, pointer := range ignored {
+		place := settingsOfForge().FindStringSubmatch(pointer)
+		if place == nil {
+			continue
+		}
+		allowed := map[string]string{
+			"": "push", "/push": "branches, protected_paths, limits, secrets",
+			"/push/protected_paths": "policy, add, except", "/push/limits": "files, bytes, binary",
+		}[place[1]]
+		if allowed != "" { // otherwise it is below policy, which is not read from requests
+			errs = append(errs, penstock.FieldError{
+				Pointer: pointer, Detail: "is not a setting of this server; allowed are " + allowed,
+			})
+		}
+	}
+	return errs
 }
 
 // decodeAny decodes the body like decode. Without a body, it leaves dst unchanged.

@@ -254,6 +254,57 @@ func TestUnknownFieldsAreIgnoredAndNamed(t *testing.T) {
 	}
 }
 
+// Settings of forges limit a run, so a misspelled one, or one of a later release, is an error. It names what is
+// allowed.
+func TestUnknownSettingsOfForgesAreRefused(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	var agent penstock.Identity
+	w.must(http.StatusCreated, "POST", "/api/v1/agent/identities", `{"name": "a"}`).into(t, &agent)
+	for _, test := range []struct{ method, path, body, pointer, allowed string }{
+		{"POST", "/agent/runs", `{"prompt": "x", "config": {"forge": {"outputs": {}}}}`, "/config/forge/outputs", "push"},
+		{
+			"POST", "/agent/runs", `{"prompt": "x", "config": {"forge": {"push": {"signing": "ssh"}}}}`,
+			"/config/forge/push/signing", "branches, protected_paths, limits, secrets",
+		},
+		{
+			"POST", "/agent/runs", `{"prompt": "x", "configs": [{}, {"forge": {"push": {"limits": {"file": 1}}}}]}`,
+			"/configs/1/forge/push/limits/file", "files, bytes, binary",
+		},
+		{
+			"POST", "/agent/schedules", `{"name": "x", "cron_schedule": "@daily", "prompt": "x", "agent_config":
+				{"forge": {"push": {"protectedPaths": {}}}}}`, "/agent_config/forge/push/protectedPaths", "branches",
+		},
+		{
+			"PUT", "/agent/identities/" + agent.UID, `{"forge": {"push": {"protected_paths": {"exclude": []}}}}`,
+			"/forge/push/protected_paths/exclude", "policy, add, except",
+		},
+		{
+			"POST", "/agent/runs", `{"prompt": "x"` + unknownFieldsBefore + `,
+				"config": {"forge": {"who": 1}}}`, "/config/forge/who", "push",
+		},
+	} {
+		a := w.must(http.StatusBadRequest, test.method, "/api/v1"+test.path, test.body)
+		if !strings.Contains(a.body, `"pointer":"`+test.pointer+`"`) ||
+			!strings.Contains(a.body, "is not a setting of this server; allowed are "+test.allowed) {
+			t.Errorf("%s: %s", test.body, a.body)
+		}
+	}
+	// A server of this name has other keys.
+	w.must(http.StatusOK, "POST", "/api/v1/agent/runs", `{"prompt": "x", "config": {"mcp_servers":
+		{"forge": {"url": "https://forge.example", "push": 1}}, "forge": {"policy": {"branches": [], "limits":
+		{"files": 1, "bytes": 1, "binary": 1}, "later": 1}}}}`)
+}
+
+// unknownFieldsBefore are more unknown fields than a response names.
+var unknownFieldsBefore = func() string {
+	var b strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&b, `, "f%d": 1`, i)
+	}
+	return b.String()
+}()
+
 // The newest public SDK of this API sends these.
 func TestRequestsOfOtherClientsOfTheAPI(t *testing.T) {
 	t.Parallel()

@@ -78,8 +78,9 @@ func (w *unknownWalk) object(t reflect.Type) {
 			w.value(field)
 			continue
 		}
-		if len(w.found) < maxIgnored {
-			w.found = append(w.found, string(w.dec.StackPointer()))
+		pointer := string(w.dec.StackPointer())
+		if n := len(w.found); n < maxIgnored || n < 2*maxIgnored && settingsOfForge().MatchString(pointer) {
+			w.found = append(w.found, pointer)
 		}
 		_ = w.dec.SkipValue()
 	}

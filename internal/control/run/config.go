@@ -31,6 +31,10 @@ func (s *Runs) configFrom(from Origin) func(
 			of.list = slices.Insert(of.list, 0, penstock.Layer{Name: layerForked, Config: from.Forked.Config})
 			of.forked = from.Forked.ConfigSources
 		}
+		of.agentKey = p.AgentUID
+		if from.Schedule != nil && from.Automation == nil { // its runs are created without the key of its creator
+			of.agentKey = p.Actor.UID
+		}
 		of.list = slices.Insert(of.list, 0, penstock.Layer{Name: LayerRequest, Config: req.Config})
 		if from.Attempt != nil {
 			of.list = slices.Insert(of.list, 0, penstock.Layer{Name: LayerRequest, Config: from.Attempt})
@@ -61,11 +65,12 @@ func (s *Runs) setAgent(
 	if err != nil {
 		return layers{}, err
 	}
-	actor := access.AgentActor(agent)
+	actor, defaults := access.AgentActor(agent), factory.Defaults.Config()
+	defaults.Forge = factory.ForgeDefaults()
 	run.AgentUID, run.FactoryUID, run.Executor = agent.UID, agent.FactoryUID, &actor
 	return layers{
 		list: []penstock.Layer{
-			{Name: LayerAgent, Config: agent.Config()}, {Name: LayerFactory, Config: factory.Defaults.Config()},
+			{Name: LayerAgent, Config: agent.Config()}, {Name: LayerFactory, Config: defaults},
 		},
 		every:   factory.FactoryConfig,
 		network: network,
@@ -79,6 +84,8 @@ type layers struct {
 
 	network RunLayers
 	forked  map[string]string // the sources of the run from which it is forked
+
+	agentKey string // the agent whose key creates the run or its schedule; or another UID, or ""
 }
 
 // withEvery adds the configuration of all runs of the factory. MCP servers of the configuration
@@ -127,6 +134,9 @@ func (s *Runs) setConfig(ctx context.Context, p penstock.Principal, run *store.N
 		if source == layerForked { // whose request named something counts as this one's
 			sources[key] = cmp.Or(from.forked[key], LayerRequest)
 		}
+	}
+	if err := setPush(ctx, s.store, run, from, &config, sources); err != nil {
+		return err
 	}
 	withEvery(&config, sources, from.every)
 	if errs := config.CheckSize("/config"); errs != nil { // all layers together; each alone was small enough

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/forge"
 	"github.com/penstock-dev/penstock/internal/control/request"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
@@ -230,6 +231,7 @@ func (s *Runs) setParent(ctx context.Context, p penstock.Principal, req penstock
 	if parent.Network != nil {
 		run.ParentNetwork = parent.Network.Request
 	}
+	run.ParentPush = new(forge.Push(parent.Config))
 	run.Ancestors, run.Inherited = append(run.Ancestors, parent.ID), parent.Bequeath()
 	merged, err := s.inherited(ctx, parent)
 	if err != nil {

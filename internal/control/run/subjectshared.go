@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/forge"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
@@ -34,6 +35,7 @@ func knowledgeOf(r store.RunRow) ([]byte, error) {
 	}
 	return json.Marshal([]any{
 		r.AgentUID, c.EnvironmentID, c.RunnerID, r.WorkerHost, secrets, c.HarnessAuthSecrets, servers, r.Network,
+		forge.Push(c),
 	})
 }
 

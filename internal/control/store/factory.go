@@ -78,9 +78,14 @@ type FactoryConfig struct {
 	// Network and Models are a layer of every run's network and models.
 	Network *penstock.Network     `json:"network,omitempty"`
 	Models  *penstock.ModelPolicy `json:"models,omitempty"`
+	// Forge is weaker than Defaults.
+	Forge *penstock.ForgeSettings `json:"forge,omitempty"`
 	// RunnerSecrets are the credentials in the networks of its runners.
 	RunnerSecrets []string `json:"runner_secrets,omitempty"`
 }
+
+// ForgeDefaults returns what agents of the factory inherit.
+func (c FactoryConfig) ForgeDefaults() *penstock.ForgeSettings { return c.Defaults.Forge.Over(c.Forge) }
 
 // SecretNames lists every secret that the configuration names.
 func (c FactoryConfig) SecretNames() []string {
@@ -135,7 +140,7 @@ func scanFactory(row scanner) (FactoryRow, error) {
 		r.Repository, r.Definition = &r.Origin.Repository, r.Origin.definition(revision)
 	}
 	r.TeamUID, r.FactorySettings = r.Team, SettingsOf(r.Defaults, r.WorksOn, r.CodeForges)
-	r.FactorySettings.Network, r.FactorySettings.Models = r.Network, r.Models
+	r.FactorySettings.Network, r.FactorySettings.Models, r.FactorySettings.Forge = r.Network, r.Models, r.Forge
 	return *r, nil
 }
 

@@ -91,6 +91,8 @@ type NewRun struct {
 	// ParentNetwork is the network in the parent's request, which limits its children; nil: no
 	// limit.
 	ParentNetwork *penstock.Network
+	// ParentPush is what the parent may push, which limits its children; nil: no limit.
+	ParentPush *penstock.PushPolicy
 	// Keep returns the response to store for an Idempotency-Key. If it is nil or returns nil,
 	// nothing is stored.
 	Keep func(Created) *KeptResponse

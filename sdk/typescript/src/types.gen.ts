@@ -719,6 +719,15 @@ export interface AmbientAgentConfig {
   idle_timeout_minutes?: number | undefined;
   /** The self-hosted worker to run on. The run waits until it is connected. `warp` (hosted execution) means any worker, and the timeline shows `any_worker`. */
   worker_host?: string | undefined;
+  /**
+   * What the run may do on the forges of its repositories. A request can only narrow what the layers of the run
+   * allow: a branch must match `branches` of both, `add` adds protected paths that no exception lifts, `except`
+   * can only repeat exceptions of the layers, and a limit can only be lower. Every other value is an error.
+   * Unlike other unknown fields, unknown ones below `forge` are errors, too. A run has the values of all layers
+   * here, and in `policy` what they mean together. A child run keeps to the policy of its parent, and a run that
+   * the key of an agent creates keeps to that of the agent.
+   */
+  forge?: ForgeSettings | undefined;
   /** What anyone with the run's link may do. */
   session_sharing?: {
     /** Whether the link allows watching only, or also steering. */
@@ -771,6 +780,73 @@ export interface AmbientAgentConfig {
    * `HTTPS_PROXY`, return 400.
    */
   network?: Network | undefined;
+}
+
+/** What runs may do on the forges of their repositories. */
+export interface ForgeSettings {
+  push?: PushSettings | undefined;
+  policy?: PushPolicy | undefined;
+}
+
+/**
+ * What runs may push. A value that no layer sets has its default. Patterns match a whole name. `**` as a segment
+ * matches any number of segments, `*` any text in a segment, and `?` one character of a segment.
+ */
+export interface PushSettings {
+  /** Patterns of branches. An empty list allows no branch. The default is `penstock/**`. */
+  branches?: string[] | undefined;
+  protected_paths?: PathProtection | undefined;
+  limits?: PushBounds | undefined;
+  /** Whether a push with a secret in a new commit is refused. The default is `refuse`. */
+  secrets?: Open<'refuse' | 'off'> | undefined;
+}
+
+/** Paths that a push must not change, in upper or lower case. */
+export interface PathProtection {
+  /** What happens to a push that changes a protected path. The default is `refuse`. */
+  policy?: Open<'refuse' | 'allow'> | undefined;
+  /** Patterns of protected paths, in addition to the default ones. */
+  add?: string[] | undefined;
+  /** Patterns of paths that are not protected. */
+  except?: string[] | undefined;
+}
+
+/** How much a push may change, compared with the base branch. */
+export interface PushBounds {
+  /** Changed files. The default is 300. */
+  files?: number | undefined;
+  /** Bytes of all changed files. The default is 10 MiB. */
+  bytes?: number | undefined;
+  /** Bytes of one binary file. The default is 1 MiB. 0 allows none. */
+  binary?: number | undefined;
+}
+
+/** How much a push may change. */
+export interface PushLimits {
+  /** Changed files. */
+  files: number;
+  /** Bytes of all changed files. */
+  bytes: number;
+  /** Bytes of one binary file. */
+  binary: number;
+}
+
+/**
+ * What a run may push. Set by the server when the run is created, and ignored in requests. It is absent from a run
+ * for which nothing is set, and which has the defaults.
+ */
+export interface PushPolicy {
+  /** Lists of patterns. A branch must match one pattern of each list. */
+  branches: string[][];
+  /** Patterns of protected paths, unless a pattern of `except` matches, too. */
+  protected?: string[] | undefined;
+  /** Patterns of paths that are not protected. */
+  except?: string[] | undefined;
+  /** Patterns of paths that are protected in any case. They come from requests. */
+  always?: string[] | undefined;
+  limits: PushLimits;
+  /** Whether new commits are not searched for secrets. */
+  allow_secrets?: boolean | undefined;
 }
 
 /**
@@ -1963,6 +2039,8 @@ export interface Agent {
   default_runner_uid?: string | undefined;
   /** The self-hosted worker of its runs. */
   worker_host?: string | undefined;
+  /** What its runs may do on the forges of their repositories. Each value is inherited by itself. */
+  forge?: ForgeSettings | undefined;
   /** Managed secrets for its runs. */
   secrets?: SecretRef[] | undefined;
   /** Skills available to its runs. */
@@ -2008,6 +2086,8 @@ export interface UpdateAgent {
   default_runner_uid?: string | null | undefined;
   /** The self-hosted worker of its runs. */
   worker_host?: string | null | undefined;
+  /** What its runs may do on the forges of their repositories, in place of what it has set so far. An empty value removes it. */
+  forge?: ForgeSettings | null | undefined;
   /** Managed secrets for its runs. */
   secrets?: SecretRef[] | null | undefined;
   /** Secrets to add to the current ones. Must be the only field of the request. Secrets that the agent already has are skipped. */
@@ -2069,6 +2149,8 @@ export interface AgentResponse {
   default_runner_uid: string;
   /** The self-hosted worker of its runs. */
   worker_host?: string;
+  /** What its runs may do on the forges of their repositories. Each value is inherited by itself. */
+  forge?: ForgeSettings;
   /** Managed secrets for its runs. */
   secrets: SecretRef[];
   /** Skills available to its runs. */
@@ -2571,6 +2653,8 @@ export interface Factory {
   agent_defaults: FactoryAgentDefaults;
   /** What all its runs may reach, in addition to the other layers, as in factory.yaml. */
   network?: Network;
+  /** What all its runs may do on the forges of their repositories, unless `agentDefaults`, an agent or an automation sets it. As in factory.yaml. */
+  forge?: ForgeSettings;
   /** The models that all its runs may use, as in factory.yaml. */
   models?: ModelPolicy;
   /** Defaults of scorers. Always empty: the key `scorerDefaults` of the files is kept, and not used yet. */
@@ -2883,6 +2967,8 @@ export interface UpdateFactoryRequest {
   description?: string | null | undefined;
   /** What all its runs may reach, in addition to the other layers. An empty value removes it. */
   network?: Network | null | undefined;
+  /** What all its runs may do on the forges of their repositories, in place of what it has set so far. An empty value removes it. */
+  forge?: ForgeSettings | null | undefined;
   /** The models that all its runs may use. An empty value removes the limit. */
   models?: ModelPolicy | null | undefined;
   /** The repository of a factory that is defined by one. */
@@ -3046,6 +3132,8 @@ export interface Automation {
   mcp_servers?: Record<string, MCPServerConfig>;
   /** The self-hosted worker of its runs. */
   worker_host?: string;
+  /** What its runs may do on the forges of their repositories. Each value is inherited by itself. */
+  forge?: ForgeSettings;
   /** The secrets with the harness's credentials, as the factory's files name them. */
   harness_auth_secrets?: Record<string, unknown>;
   /** Whose credentials its runs use. */
@@ -3118,6 +3206,8 @@ export interface CreateAutomationRequest {
   mcp_servers?: Record<string, MCPServerConfig> | undefined;
   /** The self-hosted worker of its runs. */
   worker_host?: string | undefined;
+  /** What its runs may do on the forges of their repositories. Each value is inherited by itself. */
+  forge?: ForgeSettings | undefined;
   /** Whose credentials its runs use. */
   credential_strategy?: 'CREATOR' | 'EXECUTOR' | undefined;
 }
@@ -3178,6 +3268,8 @@ export interface UpdateAutomationRequest {
   mcp_servers?: Record<string, MCPServerConfig> | null | undefined;
   /** The self-hosted worker of its runs. */
   worker_host?: string | null | undefined;
+  /** What its runs may do on the forges of their repositories, in place of what it has set so far. An empty value removes it. */
+  forge?: ForgeSettings | null | undefined;
   /** Whose credentials its runs use. */
   credential_strategy?: 'CREATOR' | 'EXECUTOR' | null | undefined;
 }

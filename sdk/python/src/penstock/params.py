@@ -70,6 +70,7 @@ __all__ = [
     "FollowUpRunParams",
     "FollowupAttachment",
     "ForgeProvider",
+    "ForgeSettings",
     "ForkRunParams",
     "ForkRunRequest",
     "GetNetworkPolicyParams",
@@ -100,12 +101,17 @@ __all__ = [
     "OccurrenceKind",
     "OnHollow",
     "Overlap",
+    "PathProtection",
     "Prebuild",
     "PrepareAttachment",
     "PrepareAttachmentsParams",
     "PrepareAttachmentsRequest",
     "PrepareConversationAttachmentsParams",
     "PreviewScheduleTimesParams",
+    "PushBounds",
+    "PushLimits",
+    "PushPolicy",
+    "PushSettings",
     "ReplayEventEndpointMessagesParams",
     "ReplayEventEndpointRequest",
     "RewindRunParams",
@@ -469,6 +475,16 @@ class AmbientAgentConfig(TypedDict, total=False):
     execution) means any worker, and the timeline shows `any_worker`.
     """
 
+    forge: ForgeSettings | InstanceOf[types.ForgeSettings]
+    """What the run may do on the forges of its repositories. A request can only narrow what the
+    layers of the run allow: a branch must match `branches` of both, `add` adds protected paths
+    that no exception lifts, `except` can only repeat exceptions of the layers, and a limit can
+    only be lower. Every other value is an error. Unlike other unknown fields, unknown ones
+    below `forge` are errors, too. A run has the values of all layers here, and in `policy` what
+    they mean together. A child run keeps to the policy of its parent, and a run that the key of
+    an agent creates keeps to that of the agent.
+    """
+
     session_sharing: AmbientAgentConfigSessionSharing
     """What anyone with the run's link may do."""
 
@@ -559,6 +575,92 @@ class AmbientAgentConfigInferenceProvidersAws(TypedDict, total=False):
 
     role_arn: str
     """ARN of the role to assume."""
+
+
+@with_config(STRICT)
+class ForgeSettings(TypedDict, total=False):
+    """What runs may do on the forges of their repositories."""
+
+    push: PushSettings | InstanceOf[types.PushSettings]
+
+    policy: PushPolicy | InstanceOf[types.PushPolicy]
+
+
+@with_config(STRICT)
+class PushSettings(TypedDict, total=False):
+    """What runs may push. A value that no layer sets has its default. Patterns match a whole name.
+    `**` as a segment matches any number of segments, `*` any text in a segment, and `?` one
+    character of a segment.
+    """
+
+    branches: Sequence[str]
+    """Patterns of branches. An empty list allows no branch. The default is `penstock/**`."""
+
+    protected_paths: PathProtection | InstanceOf[types.PathProtection]
+
+    limits: PushBounds | InstanceOf[types.PushBounds]
+
+    secrets: Literal["refuse", "off"]
+    """Whether a push with a secret in a new commit is refused. The default is `refuse`."""
+
+
+PathProtection = TypedDict(
+    "PathProtection",
+    {
+        "policy": Literal["refuse", "allow"],
+        "add": Sequence[str],
+        "except": Sequence[str],
+    },
+    total=False,
+)
+"""Paths that a push must not change, in upper or lower case."""
+with_config(STRICT)(PathProtection)
+
+
+@with_config(STRICT)
+class PushBounds(TypedDict, total=False):
+    """How much a push may change, compared with the base branch."""
+
+    files: int
+    """Changed files. The default is 300."""
+
+    bytes: int
+    """Bytes of all changed files. The default is 10 MiB."""
+
+    binary: int
+    """Bytes of one binary file. The default is 1 MiB. 0 allows none."""
+
+
+@with_config(STRICT)
+class PushLimits(TypedDict, total=False):
+    """How much a push may change."""
+
+    files: Required[int]
+    """Changed files."""
+
+    bytes: Required[int]
+    """Bytes of all changed files."""
+
+    binary: Required[int]
+    """Bytes of one binary file."""
+
+
+PushPolicy = TypedDict(
+    "PushPolicy",
+    {
+        "branches": Required[Sequence[Sequence[str]]],
+        "protected": Sequence[str],
+        "except": Sequence[str],
+        "always": Sequence[str],
+        "limits": Required[PushLimits | InstanceOf[types.PushLimits]],
+        "allow_secrets": bool,
+    },
+    total=False,
+)
+"""What a run may push. Set by the server when the run is created, and ignored in requests. It is
+absent from a run for which nothing is set, and which has the defaults.
+"""
+with_config(STRICT)(PushPolicy)
 
 
 @with_config(STRICT)
@@ -919,6 +1021,9 @@ class Agent(TypedDict, total=False):
     worker_host: str
     """The self-hosted worker of its runs."""
 
+    forge: ForgeSettings | InstanceOf[types.ForgeSettings]
+    """What its runs may do on the forges of their repositories. Each value is inherited by itself."""
+
     secrets: Sequence[SecretRef | InstanceOf[types.SecretRef]]
     """Managed secrets for its runs."""
 
@@ -982,6 +1087,11 @@ class UpdateAgent(TypedDict, total=False):
 
     worker_host: str | None
     """The self-hosted worker of its runs."""
+
+    forge: ForgeSettings | InstanceOf[types.ForgeSettings] | None
+    """What its runs may do on the forges of their repositories, in place of what it has set so
+    far. An empty value removes it.
+    """
 
     secrets: Sequence[SecretRef | InstanceOf[types.SecretRef]] | None
     """Managed secrets for its runs."""
@@ -1551,6 +1661,11 @@ class UpdateFactoryRequest(TypedDict, total=False):
     network: Network | InstanceOf[types.Network] | None
     """What all its runs may reach, in addition to the other layers. An empty value removes it."""
 
+    forge: ForgeSettings | InstanceOf[types.ForgeSettings] | None
+    """What all its runs may do on the forges of their repositories, in place of what it has set so
+    far. An empty value removes it.
+    """
+
     models: ModelPolicy | InstanceOf[types.ModelPolicy] | None
     """The models that all its runs may use. An empty value removes the limit."""
 
@@ -1775,6 +1890,9 @@ class CreateAutomationRequest(TypedDict, total=False):
     worker_host: str
     """The self-hosted worker of its runs."""
 
+    forge: ForgeSettings | InstanceOf[types.ForgeSettings]
+    """What its runs may do on the forges of their repositories. Each value is inherited by itself."""
+
     credential_strategy: Literal["CREATOR", "EXECUTOR"]
     """Whose credentials its runs use."""
 
@@ -1890,6 +2008,11 @@ class UpdateAutomationRequest(TypedDict, total=False):
 
     worker_host: str | None
     """The self-hosted worker of its runs."""
+
+    forge: ForgeSettings | InstanceOf[types.ForgeSettings] | None
+    """What its runs may do on the forges of their repositories, in place of what it has set so
+    far. An empty value removes it.
+    """
 
     credential_strategy: Literal["CREATOR", "EXECUTOR"] | None
     """Whose credentials its runs use."""

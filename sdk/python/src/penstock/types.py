@@ -118,6 +118,7 @@ __all__ = [
     "ForgeChecked",
     "ForgeProvider",
     "ForgeRepository",
+    "ForgeSettings",
     "ForgeStatus",
     "ForkGroup",
     "ForkRunResponse",
@@ -196,6 +197,7 @@ __all__ = [
     "Outcome",
     "Overlap",
     "PageInfo",
+    "PathProtection",
     "Period",
     "Plan",
     "PlanArtifact",
@@ -214,6 +216,10 @@ __all__ = [
     "PullRequestArtifactResponse",
     "PullRequestArtifactResponseData",
     "PullRequestStatus",
+    "PushBounds",
+    "PushLimits",
+    "PushPolicy",
+    "PushSettings",
     "QueueWait",
     "ReachedHost",
     "RepositoryChanges",
@@ -1252,6 +1258,16 @@ class AmbientAgentConfig(Model):
     execution) means any worker, and the timeline shows `any_worker`.
     """
 
+    forge: ForgeSettings | None = None
+    """What the run may do on the forges of its repositories. A request can only narrow what the
+    layers of the run allow: a branch must match `branches` of both, `add` adds protected paths
+    that no exception lifts, `except` can only repeat exceptions of the layers, and a limit can
+    only be lower. Every other value is an error. Unlike other unknown fields, unknown ones
+    below `forge` are errors, too. A run has the values of all layers here, and in `policy` what
+    they mean together. A child run keeps to the policy of its parent, and a run that the key of
+    an agent creates keeps to that of the agent.
+    """
+
     session_sharing: AmbientAgentConfigSessionSharing | None = None
     """What anyone with the run's link may do."""
 
@@ -1338,6 +1354,103 @@ class AmbientAgentConfigInferenceProvidersAws(Model):
 
     role_arn: str | None = None
     """ARN of the role to assume."""
+
+
+class ForgeSettings(Model):
+    """What runs may do on the forges of their repositories."""
+
+    push: PushSettings | None = None
+    """What runs may push. A value that no layer sets has its default. Patterns match a whole name.
+    `**` as a segment matches any number of segments, `*` any text in a segment, and `?` one
+    character of a segment.
+    """
+
+    policy: PushPolicy | None = None
+    """What a run may push. Set by the server when the run is created, and ignored in requests. It
+    is absent from a run for which nothing is set, and which has the defaults.
+    """
+
+
+class PushSettings(Model):
+    """What runs may push. A value that no layer sets has its default. Patterns match a whole name.
+    `**` as a segment matches any number of segments, `*` any text in a segment, and `?` one
+    character of a segment.
+    """
+
+    branches: list[str] | None = None
+    """Patterns of branches. An empty list allows no branch. The default is `penstock/**`."""
+
+    protected_paths: PathProtection | None = None
+    """Paths that a push must not change, in upper or lower case."""
+
+    limits: PushBounds | None = None
+    """How much a push may change, compared with the base branch."""
+
+    secrets: Literal["refuse", "off"] | str | None = None
+    """Whether a push with a secret in a new commit is refused. The default is `refuse`."""
+
+
+class PathProtection(Model):
+    """Paths that a push must not change, in upper or lower case."""
+
+    policy: Literal["refuse", "allow"] | str | None = None
+    """What happens to a push that changes a protected path. The default is `refuse`."""
+
+    add: list[str] | None = None
+    """Patterns of protected paths, in addition to the default ones."""
+
+    except_: list[str] | None = Field(None, alias="except")
+    """Patterns of paths that are not protected."""
+
+
+class PushBounds(Model):
+    """How much a push may change, compared with the base branch."""
+
+    files: int | None = None
+    """Changed files. The default is 300."""
+
+    bytes: int | None = None
+    """Bytes of all changed files. The default is 10 MiB."""
+
+    binary: int | None = None
+    """Bytes of one binary file. The default is 1 MiB. 0 allows none."""
+
+
+class PushLimits(Model):
+    """How much a push may change."""
+
+    files: int
+    """Changed files."""
+
+    bytes: int
+    """Bytes of all changed files."""
+
+    binary: int
+    """Bytes of one binary file."""
+
+
+class PushPolicy(Model):
+    """What a run may push. Set by the server when the run is created, and ignored in requests. It
+    is absent from a run for which nothing is set, and which has the defaults.
+    """
+
+    branches: list[list[str]]
+    """Lists of patterns. A branch must match one pattern of each list."""
+
+    protected: list[str] | None = None
+    """Patterns of protected paths, unless a pattern of `except` matches, too."""
+
+    except_: list[str] | None = Field(None, alias="except")
+    """Patterns of paths that are not protected."""
+
+    always: list[str] | None = None
+    """Patterns of paths that are protected in any case. They come from requests."""
+
+    limits: PushLimits
+    """How much a push may change."""
+
+    allow_secrets: bool | None = None
+    """Whether new commits are not searched for secrets."""
 
 
 class Network(Model):
@@ -3153,6 +3266,9 @@ class AgentResponse(Model):
     worker_host: str | None = None
     """The self-hosted worker of its runs."""
 
+    forge: ForgeSettings | None = None
+    """What its runs may do on the forges of their repositories. Each value is inherited by itself."""
+
     secrets: list[SecretRef]
     """Managed secrets for its runs."""
 
@@ -3744,6 +3860,11 @@ class Factory(Model):
 
     network: Network | None = None
     """What all its runs may reach, in addition to the other layers, as in factory.yaml."""
+
+    forge: ForgeSettings | None = None
+    """What all its runs may do on the forges of their repositories, unless `agentDefaults`, an
+    agent or an automation sets it. As in factory.yaml.
+    """
 
     models: ModelPolicy | None = None
     """The models that all its runs may use, as in factory.yaml."""
@@ -4362,6 +4483,9 @@ class Automation(Model):
 
     worker_host: str | None = None
     """The self-hosted worker of its runs."""
+
+    forge: ForgeSettings | None = None
+    """What its runs may do on the forges of their repositories. Each value is inherited by itself."""
 
     harness_auth_secrets: dict[str, Any] | None = None
     """The secrets with the harness's credentials, as the factory's files name them."""

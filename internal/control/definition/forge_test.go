@@ -1,0 +1,93 @@
+package definition_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/definition"
+)
+
+// TestFindingsOfForge has what people write after reading about other programs, or about later releases.
+func TestFindingsOfForge(t *testing.T) {
+	t.Parallel()
+	files := map[string][]byte{
+		"factory.yaml": []byte(smallFactory + `forge:
+  connection: acme
+  push:
+    signing: ssh
+    branches: [/main, "feature/"]
+    protectedPaths: {policy: review, add: [".gitea/**;.github/**"], except: ["!README.md"]}
+    limits: {files: 0, bytes: 2gb}
+    secrets: review
+  outputs: {}
+`),
+		"agents/foreman/agent.md": []byte("---\nagentType: FOREMAN\nforge: {push: {branches: ['**.go'], secrets: off, " +
+			"protectedPaths: {add: [AGENTS.md, '" + strings.Repeat("a", 201) + "']}}, who: x}\n---\nLead.\n"),
+	}
+	result, found := definition.Parse(files, definition.Known{})
+	if result != nil {
+		t.Error("the tree is valid")
+	}
+	const want = `agents/foreman/agent.md:3:27: FF_INVALID_VALUE forge: branches has ** beside other characters: ` +
+		`** is a segment of its own, as in **/*.yml
+agents/foreman/agent.md:3:85: FF_INVALID_VALUE each of add must be at most 200 bytes, not 201
+agents/foreman/agent.md:3:293: FF_UNKNOWN_FIELD unknown key "who"; allowed are push
+factory.yaml:6:3: FF_UNKNOWN_FIELD unknown key "connection"; allowed are push
+factory.yaml:8:5: FF_UNKNOWN_FIELD unknown key "signing"; allowed are branches, protectedPaths, limits, secrets
+factory.yaml:9:16: FF_INVALID_VALUE forge: branches begins with /: patterns begin at the root of the repository anyway
+factory.yaml:9:23: FF_INVALID_VALUE forge: branches ends with /: write feature/** for everything below
+factory.yaml:10:30: FF_INVALID_VALUE policy must be refuse or allow, not "review"
+factory.yaml:10:44: FF_INVALID_VALUE forge: add has one of []{}; but only *, ? and ** are special (write ? for such ` +
+		`a character of a name, and each pattern as an item of the list)
+factory.yaml:10:78: FF_INVALID_VALUE forge: except begins with !: patterns cannot be negated
+factory.yaml:11:21: FF_INVALID_VALUE files must be from 1 to 100000, not 0
+factory.yaml:11:31: FF_TYPE_MISMATCH bytes must be a whole number, not the text "2gb"
+factory.yaml:12:14: FF_INVALID_VALUE secrets must be refuse or off, not "review"
+factory.yaml:13:3: FF_UNKNOWN_FIELD unknown key "outputs"; allowed are push
+`
+	if diff := cmp.Diff(want, lines(found)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The value off needs no quotes, an empty list is a value, and a factory that is written again keeps both.
+func TestForgeIsReadAndWritten(t *testing.T) {
+	t.Parallel()
+	const text = smallFactory + "forge: {push: {branches: [], secrets: off, limits: {binary: 0}}}\n"
+	result, found := definition.Parse(map[string][]byte{
+		"factory.yaml": []byte(text), "agents/foreman/agent.md": []byte(smallForeman),
+	}, definition.Known{})
+	if result == nil {
+		t.Fatal(lines(found))
+	}
+	want := &penstock.ForgeSettings{Push: &penstock.PushSettings{
+		Branches: []string{}, Secrets: penstock.SecretsOff, Limits: &penstock.PushBounds{Binary: new(0)},
+	}}
+	if diff := cmp.Diff(want, result.Factory.Forge.Settings()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	written, err := definition.WriteFactory([]byte(text), result.Factory)
+	if err != nil || string(written) != text {
+		t.Errorf("written again: %v\n%s", err, written)
+	}
+	result.Factory.Forge = definition.ForgeOf(want)
+	anew, err := definition.WriteFactory([]byte(smallFactory), result.Factory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, found := definition.Parse(map[string][]byte{
+		"factory.yaml": anew, "agents/foreman/agent.md": []byte(smallForeman),
+	}, definition.Known{})
+	if again == nil || cmp.Diff(want, again.Factory.Forge.Settings()) != "" {
+		t.Errorf("%s\n%s", anew, lines(found))
+	}
+	if result.Factory.Forge = nil; definition.ForgeOf(&penstock.ForgeSettings{Push: &penstock.PushSettings{}}) != nil {
+		t.Error("settings without a value are written")
+	}
+	if gone, err := definition.WriteFactory(anew, result.Factory); err != nil || strings.Contains(string(gone), "forge") {
+		t.Errorf("removed: %v\n%s", err, gone)
+	}
+}

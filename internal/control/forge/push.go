@@ -1,0 +1,11 @@
+package forge
+
+import "github.com/penstock-dev/penstock"
+
+// Push returns what a run with this configuration may push. It was decided when the run was created.
+func Push(config *penstock.Config) penstock.PushPolicy {
+	if config == nil || config.Forge == nil || config.Forge.Policy == nil {
+		return penstock.DefaultPushPolicy()
+	}
+	return *config.Forge.Policy
+}

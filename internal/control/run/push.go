@@ -3,9 +3,11 @@ package run
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/forge"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/supply/git"
 )
@@ -42,10 +44,11 @@ func (c control) ClaimBranches(
 }
 
 // pushPolicy is what a run may push. A fork pushes branches of its own, so that the forks of a run do not
-// meet.
+// meet, unless its run could push none.
 func pushPolicy(run store.RunRow) penstock.PushPolicy {
-	policy := penstock.DefaultPushPolicy()
-	if run.ForkedFrom != nil {
+	policy := forge.Push(run.Config)
+	none := slices.ContainsFunc(policy.Branches, func(list []string) bool { return len(list) == 0 })
+	if run.ForkedFrom != nil && !none {
 		policy.Branches = [][]string{{"penstock/fork-" + run.ID + "/**"}}
 	}
 	return policy

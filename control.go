@@ -49,7 +49,6 @@ type Control interface {
 	Claims
 	Ledger
 	Files
-	Branches
 }
 
 // Branches are what runs push to forges.
@@ -124,6 +123,7 @@ type Ledger interface {
 // Files are what an execution receives and leaves, also to later ones.
 type Files interface {
 	Layers
+	Branches
 
 	// Open reads a file of the execution: an attachment, a webhook's body, the
 	// saved session.

@@ -163,14 +163,16 @@ func TestTheEnvironmentGetsNoTokenForAnotherRepository(t *testing.T) {
 func TestARunPushesThroughTheGate(t *testing.T) {
 	t.Parallel()
 	host, root, env, token := serveForge(t)
-	call(t, env, "forge", "connect", "acme", "--provider", "gitea", "--url", "https://example.com/", "--token-file", token).
-		want(t, 0, "connected")
+	call(
+		t, env, "forge", "connect", "acme", "--provider", "gitea", "--url", "https://example.com/", "--token-file", token,
+	).want(t, 0, "connected")
 	shop := filepath.Join(root, "acme/shop.git")
 	run := []string{"--connection", "acme", "--repo", "acme/shop", "--wait"}
 	id := startRun(t, env, append([]string{
 		"demo: run cd shop && git checkout -qb penstock/fix && echo two >> README.md && git commit -qam Fix && " +
 			"git push -u origin HEAD; echo push $?; git push origin HEAD:main; echo main $?; git fetch -q && git status -sb; " +
-			"curl -sS -o /dev/null -w 'raw %{http_code}\\n' -X POST --data-binary 0000 https://example.com/acme/secret/git-receive-pack; " +
+			"curl -sS -o /dev/null -w 'raw %{http_code}\\n' -X POST --data-binary 0000 " +
+			"https://example.com/acme/secret/git-receive-pack; " +
 			"curl -sS -o /dev/null -w 'odd %{http_code}\\n' -X POST --path-as-is --data-binary 0000 " +
 			"https://example.com/acme//shop.git/%67it-receive-pack; cat .git/config; env",
 	}, run...)...)
@@ -196,8 +198,8 @@ func TestARunPushesThroughTheGate(t *testing.T) {
 	if got := gitIn(t, shop, "rev-list", "--count", "main"); got != "1" {
 		t.Errorf("main has %s commits", got)
 	}
-	call(t, env, "run", "follow-up", id, "demo: run cd shop && git checkout -q penstock/fix && echo three >> README.md && "+
-		"git commit -qam Again && git push origin HEAD; echo push $?", "--wait").want(t, 0)
+	call(t, env, "run", "follow-up", id, "demo: run cd shop && git checkout -q penstock/fix && "+
+		"echo three >> README.md && git commit -qam Again && git push origin HEAD; echo push $?", "--wait").want(t, 0)
 	if got := gitIn(t, shop, "rev-list", "--count", "penstock/fix"); got != "3" {
 		t.Errorf("after a follow-up, the branch has %s commits", got)
 	}

@@ -73,7 +73,8 @@ func branchLife(t *testing.T, w *world, c penstock.Control) {
 		t.Errorf("another repository: %q", got)
 	}
 	three := penstock.PushClaim{URL: shopURL, Branches: []penstock.PushedBranch{
-		{Name: "penstock/c", New: commitIDs[1]}, {Name: "penstock/a", New: commitIDs[1]},
+		{Name: "penstock/c", New: commitIDs[1]},
+		{Name: "penstock/a", New: commitIDs[1]},
 		{Name: "penstock/d", New: commitIDs[1]},
 	}}
 	refusals, err := c.ClaimBranches(t.Context(), second, three)

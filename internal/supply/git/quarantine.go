@@ -199,9 +199,14 @@ func (q *Quarantine) Receive(
 		input: in, stdout: out, watch: q.dir, pipes: []*os.File{toUs, fromUs},
 		args: []string{"receive-pack", "--stateless-rpc", "."},
 		config: [][2]string{
-			{"core.hooksPath", filepath.Join(q.dir, hooksFolder)}, {"receive.procReceiveRefs", "refs"},
-			{"receive.maxInputSize", maxPack}, {"receive.autogc", "false"}, {"receive.advertisePushOptions", "false"},
-			{"receive.certNonceSeed", ""}, {"receive.shallowUpdate", "false"}, {"gc.auto", "0"},
+			{"core.hooksPath", filepath.Join(q.dir, hooksFolder)},
+			{"receive.procReceiveRefs", "refs"},
+			{"receive.maxInputSize", maxPack},
+			{"receive.autogc", "false"},
+			{"receive.advertisePushOptions", "false"},
+			{"receive.certNonceSeed", ""},
+			{"receive.shallowUpdate", "false"},
+			{"gc.auto", "0"},
 		},
 	})
 	_ = toUs.Close()

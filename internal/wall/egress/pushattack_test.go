@@ -31,8 +31,10 @@ func pushWorld(t *testing.T, s setup) (*world, *[]string) {
 func TestAttackAPushToARefusedHost(t *testing.T) {
 	t.Parallel()
 	w, got := pushWorld(t, setup{rules: []penstock.NetworkRule{{Host: "other.example"}}})
-	_, text := w.raw(t, "GET https://git.example.test/acme/shop.git/info/refs?service=git-receive-pack HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	_, post := w.raw(t, "POST http://git.example.test:443/acme/shop.git/git-receive-pack HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nConnection: close\r\n\r\n0000")
+	_, text := w.raw(t, "GET https://git.example.test/acme/shop.git/info/refs?service=git-receive-pack HTTP/1.1\r\n"+
+		"Host: x\r\nConnection: close\r\n\r\n")
+	_, post := w.raw(t, "POST http://git.example.test:443/acme/shop.git/git-receive-pack HTTP/1.1\r\n"+
+		"Host: x\r\nContent-Length: 4\r\nConnection: close\r\n\r\n0000")
 	if len(*got) > 0 {
 		t.Errorf("the gate of a refused host serves %q: %s %s", *got, text, post)
 	}
@@ -43,7 +45,7 @@ func TestAttackReadingIsNoPush(t *testing.T) {
 	t.Parallel()
 	w, got := pushWorld(t, setup{
 		rules: []penstock.NetworkRule{{Host: "git.example.test", Methods: []string{"GET"}}},
-		serve: func(rw http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(rw, "file") },
+		serve: func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, "file") },
 	})
 	for _, path := range []string{
 		"/api/v1/repos/acme/shop/contents/Documentation/git-receive-pack.txt", "/search?q=receive-pack",
@@ -59,7 +61,9 @@ func TestAttackReadingIsNoPush(t *testing.T) {
 // Spellings of a push: none reaches the host.
 func TestAttackSpellings(t *testing.T) {
 	t.Parallel()
-	w, got := pushWorld(t, setup{rules: []penstock.NetworkRule{{Host: "git.example.test", Methods: []string{"GET", "POST"}}}})
+	w, got := pushWorld(t, setup{rules: []penstock.NetworkRule{
+		{Host: "git.example.test", Methods: []string{"GET", "POST"}},
+	}})
 	for _, path := range []string{
 		"/acme/shop.git/git-receive-pack", "/acme/shop.git/%67it-receive-pack", "/acme/shop.git/git%2dreceive%2Dpack",
 		"/acme/shop.git//git-receive-pack", "/acme/shop.git/git-receive-pack/", "/acme/shop.git/./git-receive-pack",

@@ -110,7 +110,7 @@ func TestAttackTheViewAges(t *testing.T) {
 	w := newWorld(t, func(o *gate.Options) { o.Fresh = time.Second })
 	w.commit("penstock/fix", map[string]string{"a.txt": "one\n"})
 	w.post(strings.NewReader("0000"), "")
-	w.forge.Break(func(_ http.ResponseWriter, r *http.Request) bool {
+	w.forge.Break(func(http.ResponseWriter, *http.Request) bool {
 		w.reads.Add(1)
 		return false
 	})
@@ -149,7 +149,7 @@ func TestAttackAnotherName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.commit("penstock/fix", map[string]string{"a.txt": "one\n"})
-	w.must(w.agent, "-c", "user.name=x", "commit", "-q", "--amend", "--no-edit", "--author", "Ada Brandt <bot@example.com>")
+	w.must(w.agent, "commit", "-q", "--amend", "--no-edit", "--author", "Ada Brandt <bot@example.com>")
 	w.refused([]string{"HEAD"}, "Ada Brandt")
 }
 
@@ -191,7 +191,8 @@ func TestAttackCrissCross(t *testing.T) {
 		merged := filepath.Join(t.TempDir(), "merged")
 		w.must(w.home, "clone", "-q", w.shop.Dir, merged)
 		w.must(merged, "merge", "-q", "-m", "Merge pull request", "origin/penstock/fix")
-		t.Logf("after the merge, main has %q; the pull request shows %q", w.must(merged, "show", "HEAD:.github/workflows/ci.yml"),
+		t.Logf("after the merge, main has %q; the pull request shows %q",
+			w.must(merged, "show", "HEAD:.github/workflows/ci.yml"),
 			w.must(merged, "diff", "--stat", "origin/main...origin/penstock/fix"))
 	}
 }
@@ -231,7 +232,8 @@ func TestAttackTwoCasesInOnePush(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.commit("penstock/fix", map[string]string{"a.txt": "one\n"})
-	if out, err := w.git(w.agent, "push", "origin", "HEAD:refs/heads/penstock/x", "HEAD:refs/heads/penstock/X"); err == nil {
+	out, err := w.git(w.agent, "push", "origin", "HEAD:refs/heads/penstock/x", "HEAD:refs/heads/penstock/X")
+	if err == nil {
 		t.Errorf("both arrive: %s", out)
 	}
 }
@@ -289,7 +291,8 @@ func TestAttackManyCommands(t *testing.T) {
 		z := gzip.NewWriter(wr)
 		n := 0
 		for ; n < 1_000_000; n++ {
-			line := pktLine(fmt.Sprintf("%s %s refs/heads/penstock/%s%07d\x00report-status", zeros, w2(n), strings.Repeat("x", 400), n))
+			name := fmt.Sprintf("refs/heads/penstock/%s%07d", strings.Repeat("x", 400), n)
+			line := pktLine(fmt.Sprintf("%s %040x %s\x00report-status", zeros, n+1, name))
 			if _, err := io.WriteString(z, line); err != nil {
 				break
 			}
@@ -302,18 +305,6 @@ func TestAttackManyCommands(t *testing.T) {
 	if n := <-sent; n > 500_000 {
 		t.Errorf("%d commands were read", n)
 	}
-}
-
-func w2(i int) string { return fmt.Sprintf("%040x", i+1) }
-
-type countWriter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *countWriter) Write(p []byte) (int, error) {
-	c.n += int64(len(p))
-	return c.w.Write(p)
 }
 
 // A push that ends in the middle leaves nothing.
@@ -425,7 +416,8 @@ func TestAttackAPersonHelps(t *testing.T) {
 	out, err := w.git(w.agent, "push", "origin", "HEAD")
 	if err != nil {
 		t.Errorf("building on the commit of a person is refused: %s", out)
-		w.must(w.agent, "-c", "sequence.editor=true", "rebase", "-q", "--exec", "git commit -q --amend --no-edit --reset-author", "HEAD~2")
+		w.must(w.agent, "-c", "sequence.editor=true", "rebase", "-q", "--exec",
+			"git commit -q --amend --no-edit --reset-author", "HEAD~2")
 		out, _ = w.git(w.agent, "push", "--force", "origin", "HEAD")
 		t.Errorf("after the advice of that sentence: %s", out)
 	}
@@ -560,11 +552,13 @@ func TestAttackPathsInAnswers(t *testing.T) {
 	huge := append([]byte(nil), pack...)
 	huge[8], huge[9] = 0xff, 0xff
 	for name, p := range map[string][]byte{
-		"cut": pack[:len(pack)-30], "flipped": flip, "huge": huge, "none": nil, "text": []byte("PACKxxxx"), "version": append([]byte("PACK\x00\x00\x00\x09"), pack[8:]...),
+		"cut": pack[:len(pack)-30], "flipped": flip, "huge": huge, "none": nil, "text": []byte("PACKxxxx"),
+		"version":    append([]byte("PACK\x00\x00\x00\x09"), pack[8:]...),
 		"incomplete": w.pack(id, w.must(w.agent, "rev-parse", "HEAD^{tree}")),
 	} {
 		for _, features := range []string{"report-status side-band-64k", "report-status"} {
-			out := w.post(strings.NewReader(pktLine(zeros+" "+id+" refs/heads/penstock/"+name+"\x00"+features)+"0000"+string(p)), "")
+			command := pktLine(zeros + " " + id + " refs/heads/penstock/" + name + "\x00" + features)
+			out := w.post(strings.NewReader(command+"0000"+string(p)), "")
 			if strings.Contains(out, "/tmp") || strings.Contains(out, "quarantine") {
 				t.Errorf("%s: %q", name, out)
 			}

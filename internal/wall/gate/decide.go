@@ -54,8 +54,8 @@ func (g *Gate) decide(ctx context.Context, updates []git.Update, atomic bool) []
 			reasons[i] = "Penstock: " + v.refusal
 		}
 		g.Report(Result{
-			Repository: g.Repository, Branch: v.branch[:min(len(v.branch), maxName)], Before: v.Old, After: v.New, Commits: v.commits, Forced: v.forced,
-			Refusal: v.refusal,
+			Repository: g.Repository, Branch: v.branch[:min(len(v.branch), maxName)], Before: v.Old, After: v.New,
+			Commits: v.commits, Forced: v.forced, Refusal: v.refusal,
 		})
 	}
 	return reasons

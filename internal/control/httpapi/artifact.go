@@ -46,11 +46,7 @@ func (h artifacts) add(c *call) error {
 }
 
 func (h artifacts) read(c *call) error {
-	item, err := h.rules.Artifact(c.ctx(), c.principal, c.param("uid"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, item)
+	return c.ok(h.rules.Artifact(c.ctx(), c.principal, c.param("uid")))
 }
 
 func (h artifacts) download(c *call) error {

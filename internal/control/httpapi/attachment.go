@@ -17,11 +17,7 @@ func (h attachments) prepare(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	prepared, err := h.rules.PrepareAttachments(c.ctx(), c.principal, c.param("runId"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, prepared)
+	return c.ok(h.rules.PrepareAttachments(c.ctx(), c.principal, c.param("runId"), req))
 }
 
 func (h attachments) prepareInConversation(c *call) error {
@@ -29,11 +25,7 @@ func (h attachments) prepareInConversation(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	prepared, err := h.rules.PrepareConversationAttachments(c.ctx(), c.principal, c.param("id"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, prepared)
+	return c.ok(h.rules.PrepareConversationAttachments(c.ctx(), c.principal, c.param("id"), req))
 }
 
 // upload serves the upload URLs of prepared attachments. The body is the file.
@@ -59,8 +51,5 @@ func (h attachments) upload(c *call) error {
 
 func (h attachments) listForHandoff(c *call) error {
 	attachments, err := h.rules.HandoffAttachments(c.ctx(), c.principal, c.param("runId"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]run.HandoffAttachment{"attachments": attachments})
+	return c.ok(map[string][]run.HandoffAttachment{"attachments": attachments}, err)
 }

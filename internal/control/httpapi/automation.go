@@ -19,27 +19,16 @@ func (h automations) create(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	automation, err := h.resources.CreateAutomation(c.ctx(), c.principal, c.param("uid"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusCreated, automation)
+	return c.created(h.resources.CreateAutomation(c.ctx(), c.principal, c.param("uid"), req))
 }
 
 func (h automations) list(c *call) error {
 	automations, err := h.rules.List(c.ctx(), c.principal, c.param("uid"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]penstock.Automation{"automations": automations})
+	return c.ok(map[string][]penstock.Automation{"automations": automations}, err)
 }
 
 func (h automations) read(c *call) error {
-	automation, err := h.rules.Read(c.ctx(), c.principal, c.param("uid"), c.param("auid"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, automation)
+	return c.ok(h.rules.Read(c.ctx(), c.principal, c.param("uid"), c.param("auid")))
 }
 
 func (h automations) update(c *call) error {
@@ -48,18 +37,11 @@ func (h automations) update(c *call) error {
 		return err
 	}
 	req.Cleared = c.nulls()
-	automation, err := h.resources.UpdateAutomation(c.ctx(), c.principal, c.param("uid"), c.param("auid"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, automation)
+	return c.ok(h.resources.UpdateAutomation(c.ctx(), c.principal, c.param("uid"), c.param("auid"), req))
 }
 
 func (h automations) delete(c *call) error {
-	if err := h.resources.DeleteAutomation(c.ctx(), c.principal, c.param("uid"), c.param("auid")); err != nil {
-		return err
-	}
-	return c.noContent()
+	return c.done(h.resources.DeleteAutomation(c.ctx(), c.principal, c.param("uid"), c.param("auid")))
 }
 
 func (h automations) run(c *call) error {
@@ -82,9 +64,5 @@ func (h deliveries) testFilter(c *call) error {
 		return err
 	}
 	req.Payload = json.RawMessage(payload)
-	result, err := h.rules.TestFilter(c.ctx(), c.principal, c.param("uid"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, result)
+	return c.ok(h.rules.TestFilter(c.ctx(), c.principal, c.param("uid"), req))
 }

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
-
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
@@ -18,27 +16,16 @@ func (h budgets) create(c *call) error {
 		return err
 	}
 	req.Cleared = c.nulls()
-	budget, err := h.rules.Create(c.ctx(), c.principal, req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusCreated, budget)
+	return c.created(h.rules.Create(c.ctx(), c.principal, req))
 }
 
 func (h budgets) list(c *call) error {
 	budgets, err := h.rules.List(c.ctx(), c.principal)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]penstock.SharedBudget{"budgets": budgets})
+	return c.ok(map[string][]penstock.SharedBudget{"budgets": budgets}, err)
 }
 
 func (h budgets) read(c *call) error {
-	budget, err := h.rules.Read(c.ctx(), c.principal, c.param("uid"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, budget)
+	return c.ok(h.rules.Read(c.ctx(), c.principal, c.param("uid")))
 }
 
 func (h budgets) update(c *call) error {
@@ -47,16 +34,9 @@ func (h budgets) update(c *call) error {
 		return err
 	}
 	req.Cleared = c.nulls()
-	budget, err := h.rules.Update(c.ctx(), c.principal, c.param("uid"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, budget)
+	return c.ok(h.rules.Update(c.ctx(), c.principal, c.param("uid"), req))
 }
 
 func (h budgets) delete(c *call) error {
-	if err := h.rules.Delete(c.ctx(), c.principal, c.param("uid")); err != nil {
-		return err
-	}
-	return c.noContent()
+	return c.done(h.rules.Delete(c.ctx(), c.principal, c.param("uid")))
 }

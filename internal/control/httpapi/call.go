@@ -140,6 +140,28 @@ func (c *call) respond(status int, v any) error {
 	return nil
 }
 
+// ok responds with the result of a rule and 200, or returns its error.
+func (c *call) ok(v any, err error) error { return c.result(http.StatusOK, v, err) }
+
+func (c *call) created(v any, err error) error { return c.result(http.StatusCreated, v, err) }
+
+func (c *call) accepted(v any, err error) error { return c.result(http.StatusAccepted, v, err) }
+
+func (c *call) result(status int, v any, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.respond(status, v)
+}
+
+// done responds with 204 if a rule returned no error.
+func (c *call) done(err error) error {
+	if err != nil {
+		return err
+	}
+	return c.noContent()
+}
+
 // noContent responds with 204.
 func (c *call) noContent() error {
 	c.w.WriteHeader(http.StatusNoContent)

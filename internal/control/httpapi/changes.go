@@ -12,11 +12,7 @@ type changes struct {
 }
 
 func (h changes) list(c *call) error {
-	changes, err := h.rules.Changes(c.ctx(), c.principal, c.param("runId"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, changes)
+	return c.ok(h.rules.Changes(c.ctx(), c.principal, c.param("runId")))
 }
 
 // downloadPatch sends what an agent has written, so a browser must not show it as a page of this

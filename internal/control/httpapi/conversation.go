@@ -145,10 +145,7 @@ func (h conversations) redirect(c *call) error {
 		return penstock.NotFound("conversation", id)
 	}
 	session, err := h.runs.ConversationRedirect(c.ctx(), id)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, optional("session_id", session))
+	return c.ok(optional("session_id", session), err)
 }
 
 func (h conversations) redirectSession(c *call) error {
@@ -157,10 +154,7 @@ func (h conversations) redirectSession(c *call) error {
 		return penstock.NotFound("session", id)
 	}
 	conversation, err := h.runs.SessionRedirect(c.ctx(), id)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, optional("conversation_id", conversation))
+	return c.ok(optional("conversation_id", conversation), err)
 }
 
 // optional returns an object with one member, or nil if value is empty.

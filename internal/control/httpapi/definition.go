@@ -20,11 +20,7 @@ type definitions struct {
 }
 
 func (h definitions) read(c *call) error {
-	files, err := h.rules.Definition(c.ctx(), c.principal, c.param("uid"), 0)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, files)
+	return c.ok(h.rules.Definition(c.ctx(), c.principal, c.param("uid"), 0))
 }
 
 func (h definitions) readRevision(c *call) error {
@@ -32,11 +28,7 @@ func (h definitions) readRevision(c *call) error {
 	if err != nil || revision < 1 {
 		return penstock.NotFound("revision", c.param("revision"))
 	}
-	files, err := h.rules.Definition(c.ctx(), c.principal, c.param("uid"), revision)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, files)
+	return c.ok(h.rules.Definition(c.ctx(), c.principal, c.param("uid"), revision))
 }
 
 func (h definitions) apply(c *call) error {
@@ -44,11 +36,7 @@ func (h definitions) apply(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	applied, err := h.rules.Apply(c.ctx(), c.principal, c.param("uid"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, applied)
+	return c.ok(h.rules.Apply(c.ctx(), c.principal, c.param("uid"), req))
 }
 
 func (h definitions) validate(c *call) error {
@@ -76,11 +64,7 @@ func (h definitions) check(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	validated, err := h.rules.Validate(c.ctx(), c.principal, req.Files)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, validated)
+	return c.ok(h.rules.Validate(c.ctx(), c.principal, req.Files))
 }
 
 // fileTree is the content of each file by its path: an object, or a list of {path, content}.
@@ -156,9 +140,5 @@ func (h definitions) history(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	page, err := h.rules.History(c.ctx(), c.principal, c.param("uid"), limit, cursor)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, page)
+	return c.ok(h.rules.History(c.ctx(), c.principal, c.param("uid"), limit, cursor))
 }

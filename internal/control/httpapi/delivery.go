@@ -39,19 +39,11 @@ func (h deliveries) list(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	page, err := h.rules.List(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), dq)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, page)
+	return c.ok(h.rules.List(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), dq))
 }
 
 func (h deliveries) read(c *call) error {
-	delivery, err := h.rules.Read(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, delivery)
+	return c.ok(h.rules.Read(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did")))
 }
 
 // deliveryPayload sends the body byte for byte. Anybody may have written it, so it is a download
@@ -69,9 +61,5 @@ func (h deliveries) payload(c *call) error {
 }
 
 func (h deliveries) replay(c *call) error {
-	delivery, err := h.rules.Replay(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusCreated, delivery)
+	return c.created(h.rules.Replay(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did")))
 }

@@ -18,27 +18,16 @@ func (h endpoints) create(c *call) error {
 		return err
 	}
 	req.Cleared = c.nulls()
-	endpoint, err := h.rules.Create(c.ctx(), c.principal, req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusCreated, endpoint)
+	return c.created(h.rules.Create(c.ctx(), c.principal, req))
 }
 
 func (h endpoints) list(c *call) error {
 	list, err := h.rules.List(c.ctx(), c.principal)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]penstock.EventEndpoint{"endpoints": list})
+	return c.ok(map[string][]penstock.EventEndpoint{"endpoints": list}, err)
 }
 
 func (h endpoints) read(c *call) error {
-	endpoint, err := h.rules.Read(c.ctx(), c.principal, c.param("uid"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, endpoint)
+	return c.ok(h.rules.Read(c.ctx(), c.principal, c.param("uid")))
 }
 
 func (h endpoints) update(c *call) error {
@@ -47,26 +36,15 @@ func (h endpoints) update(c *call) error {
 		return err
 	}
 	req.Cleared = c.nulls()
-	endpoint, err := h.rules.Update(c.ctx(), c.principal, c.param("uid"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, endpoint)
+	return c.ok(h.rules.Update(c.ctx(), c.principal, c.param("uid"), req))
 }
 
 func (h endpoints) delete(c *call) error {
-	if err := h.rules.Delete(c.ctx(), c.principal, c.param("uid")); err != nil {
-		return err
-	}
-	return c.noContent()
+	return c.done(h.rules.Delete(c.ctx(), c.principal, c.param("uid")))
 }
 
 func (h endpoints) ping(c *call) error {
-	sent, err := h.rules.Ping(c.ctx(), c.principal, c.param("uid"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusAccepted, sent)
+	return c.accepted(h.rules.Ping(c.ctx(), c.principal, c.param("uid")))
 }
 
 func (h endpoints) rotateSecret(c *call) error {
@@ -74,11 +52,7 @@ func (h endpoints) rotateSecret(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	endpoint, err := h.rules.RotateSecret(c.ctx(), c.principal, c.param("uid"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, endpoint)
+	return c.ok(h.rules.RotateSecret(c.ctx(), c.principal, c.param("uid"), req))
 }
 
 func (h endpoints) attempts(c *call) error {
@@ -89,11 +63,7 @@ func (h endpoints) attempts(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	page, err := h.rules.Attempts(c.ctx(), c.principal, c.param("uid"), aq)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, page)
+	return c.ok(h.rules.Attempts(c.ctx(), c.principal, c.param("uid"), aq))
 }
 
 func (h endpoints) replay(c *call) error {
@@ -101,11 +71,7 @@ func (h endpoints) replay(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	replayed, err := h.rules.Replay(c.ctx(), c.principal, c.param("uid"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusAccepted, replayed)
+	return c.accepted(h.rules.Replay(c.ctx(), c.principal, c.param("uid"), req))
 }
 
 func (h endpoints) eventTypes(c *call) error {

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
-
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
@@ -17,11 +15,7 @@ func (h environments) create(c *call) error {
 	if err := c.decode(&config); err != nil {
 		return err
 	}
-	environment, err := h.rules.CreateEnvironment(c.ctx(), c.principal, config)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusCreated, environment)
+	return c.created(h.rules.CreateEnvironment(c.ctx(), c.principal, config))
 }
 
 func (h environments) list(c *call) error {
@@ -31,18 +25,11 @@ func (h environments) list(c *call) error {
 		return q.err
 	}
 	environments, err := h.rules.ListEnvironments(c.ctx(), c.principal, sortBy)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]penstock.Environment{"environments": environments})
+	return c.ok(map[string][]penstock.Environment{"environments": environments}, err)
 }
 
 func (h environments) read(c *call) error {
-	environment, err := h.rules.Environment(c.ctx(), c.principal, c.param("uid"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, environment)
+	return c.ok(h.rules.Environment(c.ctx(), c.principal, c.param("uid")))
 }
 
 func (h environments) replace(c *call) error {
@@ -50,33 +37,20 @@ func (h environments) replace(c *call) error {
 	if err := c.decode(&config); err != nil {
 		return err
 	}
-	environment, err := h.rules.ReplaceEnvironment(c.ctx(), c.principal, c.param("uid"), config)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, environment)
+	return c.ok(h.rules.ReplaceEnvironment(c.ctx(), c.principal, c.param("uid"), config))
 }
 
 func (h environments) delete(c *call) error {
-	if err := h.rules.DeleteEnvironment(c.ctx(), c.principal, c.param("uid")); err != nil {
-		return err
-	}
-	return c.noContent()
+	return c.done(h.rules.DeleteEnvironment(c.ctx(), c.principal, c.param("uid")))
 }
 
 func (h environments) listPrebuilds(c *call) error {
 	prebuilds, err := h.rules.ListPrebuilds(c.ctx(), c.principal, c.param("uid"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]penstock.PreparedWorkspace{"prebuilds": prebuilds})
+	return c.ok(map[string][]penstock.PreparedWorkspace{"prebuilds": prebuilds}, err)
 }
 
 func (h environments) deletePrebuild(c *call) error {
-	if err := h.rules.DeletePrebuild(c.ctx(), c.principal, c.param("uid"), c.param("puid")); err != nil {
-		return err
-	}
-	return c.noContent()
+	return c.done(h.rules.DeletePrebuild(c.ctx(), c.principal, c.param("uid"), c.param("puid")))
 }
 
 func (h environments) networkPolicy(c *call) error {
@@ -90,9 +64,5 @@ func (h environments) networkPolicy(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	policy, err := h.rules.PolicyOf(c.ctx(), c.principal, of)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, policy)
+	return c.ok(h.rules.PolicyOf(c.ctx(), c.principal, of))
 }

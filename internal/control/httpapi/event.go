@@ -78,8 +78,8 @@ const eventStream = "text/event-stream"
 
 // listener is one open stream.
 type listener struct {
-	*call
 	streams
+	call    *call
 	rc      *http.ResponseController
 	buf     bytes.Buffer
 	checked time.Time // when the key was last checked
@@ -120,9 +120,10 @@ func (l *listener) report(err error) {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		l.metrics.dropped.Inc()
-	case err != nil && l.ctx().Err() == nil:
+	case err != nil && l.call.ctx().Err() == nil:
 		l.log.WarnContext(
-			l.ctx(), "event stream interrupted", "request_id", l.requestID, "run_id", l.param("runId"), "error", err,
+			l.call.ctx(), "event stream interrupted",
+			"request_id", l.call.requestID, "run_id", l.call.param("runId"), "error", err,
 		)
 	}
 }
@@ -207,10 +208,10 @@ func (l *listener) flush() error {
 	if l.buf.Len() == 0 {
 		return nil
 	}
-	if err := l.extend(l.writeTime); err != nil {
+	if err := l.call.extend(l.writeTime); err != nil {
 		return err
 	}
-	_, err := l.w.Write(l.buf.Bytes())
+	_, err := l.call.w.Write(l.buf.Bytes())
 	if err == nil {
 		err = l.rc.Flush()
 	}

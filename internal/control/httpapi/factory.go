@@ -41,19 +41,11 @@ func (h factories) list(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	page, err := h.rules.List(c.ctx(), c.principal, fq)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, page)
+	return c.ok(h.rules.List(c.ctx(), c.principal, fq))
 }
 
 func (h factories) read(c *call) error {
-	factory, err := h.rules.Read(c.ctx(), c.principal, c.param("uid"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, factory)
+	return c.ok(h.rules.Read(c.ctx(), c.principal, c.param("uid")))
 }
 
 func (h factories) update(c *call) error {
@@ -62,26 +54,15 @@ func (h factories) update(c *call) error {
 		return err
 	}
 	req.Cleared = c.nulls()
-	factory, err := h.rules.Update(c.ctx(), c.principal, c.param("uid"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, factory)
+	return c.ok(h.rules.Update(c.ctx(), c.principal, c.param("uid"), req))
 }
 
 func (h factories) delete(c *call) error {
-	if err := h.rules.Delete(c.ctx(), c.principal, c.param("uid")); err != nil {
-		return err
-	}
-	return c.noContent()
+	return c.done(h.rules.Delete(c.ctx(), c.principal, c.param("uid")))
 }
 
 func (h factories) sync(c *call) error {
-	factory, err := h.repositories.Sync(c.ctx(), c.principal, c.param("uid"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, factory)
+	return c.ok(h.repositories.Sync(c.ctx(), c.principal, c.param("uid")))
 }
 
 func (h factories) dispatch(c *call) error {

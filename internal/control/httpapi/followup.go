@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
-
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
@@ -17,11 +15,7 @@ func (h followups) create(c *call) error {
 	if err != nil {
 		return err
 	}
-	accepted, err := h.rules.FollowUp(c.ctx(), c.principal, c.param("runId"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, accepted)
+	return c.ok(h.rules.FollowUp(c.ctx(), c.principal, c.param("runId"), req))
 }
 
 func (h followups) createInConversation(c *call) error {
@@ -29,11 +23,7 @@ func (h followups) createInConversation(c *call) error {
 	if err != nil {
 		return err
 	}
-	accepted, err := h.rules.FollowUpConversation(c.ctx(), c.principal, c.param("id"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, accepted)
+	return c.ok(h.rules.FollowUpConversation(c.ctx(), c.principal, c.param("id"), req))
 }
 
 // followup reads a follow-up and checks the size of its attachments and of the rest.
@@ -49,17 +39,9 @@ func (c *call) followup() (req run.FollowupRequest, err error) {
 }
 
 func (h followups) interruptRun(c *call) error {
-	accepted, err := h.rules.Interrupt(c.ctx(), c.principal, c.param("runId"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusAccepted, accepted)
+	return c.accepted(h.rules.Interrupt(c.ctx(), c.principal, c.param("runId")))
 }
 
 func (h followups) interruptConversation(c *call) error {
-	accepted, err := h.rules.InterruptConversation(c.ctx(), c.principal, c.param("id"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusAccepted, accepted)
+	return c.accepted(h.rules.InterruptConversation(c.ctx(), c.principal, c.param("id")))
 }

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
-
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
@@ -14,10 +12,7 @@ type forks struct {
 
 func (h forks) checkpoints(c *call) error {
 	list, err := h.rules.Checkpoints(c.ctx(), c.principal, c.param("runId"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]penstock.Checkpoint{"checkpoints": list})
+	return c.ok(map[string][]penstock.Checkpoint{"checkpoints": list}, err)
 }
 
 func (h forks) fork(c *call) error {
@@ -25,11 +20,7 @@ func (h forks) fork(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	forked, err := h.rules.Fork(c.ctx(), c.principal, c.param("runId"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, forked)
+	return c.ok(h.rules.Fork(c.ctx(), c.principal, c.param("runId"), req))
 }
 
 func (h forks) rewind(c *call) error {
@@ -37,17 +28,9 @@ func (h forks) rewind(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	rewound, err := h.rules.Rewind(c.ctx(), c.principal, c.param("runId"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, rewound)
+	return c.ok(h.rules.Rewind(c.ctx(), c.principal, c.param("runId"), req))
 }
 
 func (h forks) compare(c *call) error {
-	group, err := h.rules.CompareForks(c.ctx(), c.principal, c.param("forkGroup"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, group)
+	return c.ok(h.rules.CompareForks(c.ctx(), c.principal, c.param("forkGroup")))
 }

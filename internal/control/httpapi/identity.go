@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
-
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 )
@@ -17,11 +15,7 @@ func (h identities) create(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	identity, err := h.rules.CreateIdentity(c.ctx(), c.principal, req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusCreated, identity)
+	return c.created(h.rules.CreateIdentity(c.ctx(), c.principal, req))
 }
 
 func (h identities) list(c *call) error {
@@ -31,18 +25,11 @@ func (h identities) list(c *call) error {
 		return q.err
 	}
 	identities, err := h.rules.ListIdentities(c.ctx(), c.principal, factory)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]penstock.Identity{"agents": identities})
+	return c.ok(map[string][]penstock.Identity{"agents": identities}, err)
 }
 
 func (h identities) read(c *call) error {
-	identity, err := h.rules.Identity(c.ctx(), c.principal, c.param("uid"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, identity)
+	return c.ok(h.rules.Identity(c.ctx(), c.principal, c.param("uid")))
 }
 
 func (h identities) update(c *call) error {
@@ -56,11 +43,7 @@ func (h identities) update(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	identity, err := h.rules.UpdateIdentity(c.ctx(), c.principal, c.param("uid"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, identity)
+	return c.ok(h.rules.UpdateIdentity(c.ctx(), c.principal, c.param("uid"), req))
 }
 
 // appendSecrets is an update whose only field is secrets_append.
@@ -77,16 +60,9 @@ func (h identities) appendSecrets(c *call) error {
 	if req.Secrets == nil {
 		return penstock.Invalid("/secrets_append", "must be an array, not null")
 	}
-	identity, err := h.rules.AppendIdentitySecrets(c.ctx(), c.principal, c.param("uid"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, identity)
+	return c.ok(h.rules.AppendIdentitySecrets(c.ctx(), c.principal, c.param("uid"), req))
 }
 
 func (h identities) delete(c *call) error {
-	if err := h.rules.DeleteIdentity(c.ctx(), c.principal, c.param("uid")); err != nil {
-		return err
-	}
-	return c.noContent()
+	return c.done(h.rules.DeleteIdentity(c.ctx(), c.principal, c.param("uid")))
 }

@@ -17,26 +17,16 @@ func (h keys) create(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	key, err := h.rules.Create(c.ctx(), c.principal, req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusCreated, key)
+	return c.created(h.rules.Create(c.ctx(), c.principal, req))
 }
 
 func (h keys) list(c *call) error {
 	keys, err := h.rules.List(c.ctx(), c.principal)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]penstock.Key{"keys": keys})
+	return c.ok(map[string][]penstock.Key{"keys": keys}, err)
 }
 
 func (h keys) revoke(c *call) error {
-	if err := h.rules.Revoke(c.ctx(), c.principal, c.param("uid")); err != nil {
-		return err
-	}
-	return c.noContent()
+	return c.done(h.rules.Revoke(c.ctx(), c.principal, c.param("uid")))
 }
 
 func (h keys) me(c *call) error {

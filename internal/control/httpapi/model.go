@@ -1,10 +1,6 @@
 package httpapi
 
-import (
-	"net/http"
-
-	"github.com/penstock-dev/penstock/internal/control/run"
-)
+import "github.com/penstock-dev/penstock/internal/control/run"
 
 // models holds the handler of models.
 type models struct {
@@ -12,9 +8,5 @@ type models struct {
 }
 
 func (h models) list(c *call) error {
-	models, err := h.rules.Models(c.ctx(), c.principal)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, models)
+	return c.ok(h.rules.Models(c.ctx(), c.principal))
 }

@@ -92,19 +92,11 @@ func (h runs) list(c *call) error {
 	if none {
 		return c.respond(http.StatusOK, run.Page{})
 	}
-	page, err := h.rules.List(c.ctx(), c.principal, query)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, page)
+	return c.ok(h.rules.List(c.ctx(), c.principal, query))
 }
 
 func (h runs) read(c *call) error {
-	run, err := h.rules.Read(c.ctx(), c.principal, c.param("runId"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, run)
+	return c.ok(h.rules.Read(c.ctx(), c.principal, c.param("runId")))
 }
 
 func (h runs) cancel(c *call) error {
@@ -113,27 +105,16 @@ func (h runs) cancel(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	id, err := h.rules.Cancel(c.ctx(), c.principal, c.param("runId"), cascade)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, id)
+	return c.ok(h.rules.Cancel(c.ctx(), c.principal, c.param("runId"), cascade))
 }
 
 func (h runs) timeline(c *call) error {
 	events, err := h.rules.Timeline(c.ctx(), c.principal, c.param("runId"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]penstock.TimelineEvent{"events": events})
+	return c.ok(map[string][]penstock.TimelineEvent{"events": events}, err)
 }
 
 func (h runs) network(c *call) error {
-	network, err := h.rules.Network(c.ctx(), c.principal, c.param("runId"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, network)
+	return c.ok(h.rules.Network(c.ctx(), c.principal, c.param("runId")))
 }
 
 func (h runs) findByReference(c *call) error {
@@ -146,10 +127,7 @@ func (h runs) findByReference(c *call) error {
 		return q.err
 	}
 	id, err := h.rules.RunByReference(c.ctx(), c.principal, url)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string]string{"run_id": id})
+	return c.ok(map[string]string{"run_id": id}, err)
 }
 
 func (h runs) update(c *call) error {
@@ -162,11 +140,7 @@ func (h runs) update(c *call) error {
 			req.Cleared = append(req.Cleared, pointer)
 		}
 	}
-	run, err := h.rules.Update(c.ctx(), c.principal, c.param("runId"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, run)
+	return c.ok(h.rules.Update(c.ctx(), c.principal, c.param("runId"), req))
 }
 
 func (h runs) stats(c *call) error {
@@ -175,9 +149,5 @@ func (h runs) stats(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	stats, err := h.rules.Stats(c.ctx(), c.principal, hours)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, stats)
+	return c.ok(h.rules.Stats(c.ctx(), c.principal, hours))
 }

@@ -17,27 +17,16 @@ func (h schedules) create(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	schedule, err := h.rules.Create(c.ctx(), c.principal, req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusCreated, schedule)
+	return c.created(h.rules.Create(c.ctx(), c.principal, req))
 }
 
 func (h schedules) list(c *call) error {
 	schedules, err := h.rules.List(c.ctx(), c.principal)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]penstock.Schedule{"schedules": schedules})
+	return c.ok(map[string][]penstock.Schedule{"schedules": schedules}, err)
 }
 
 func (h schedules) read(c *call) error {
-	schedule, err := h.rules.Read(c.ctx(), c.principal, c.param("id"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, schedule)
+	return c.ok(h.rules.Read(c.ctx(), c.principal, c.param("id")))
 }
 
 func (h schedules) times(c *call) error {
@@ -47,10 +36,7 @@ func (h schedules) times(c *call) error {
 		return q.err
 	}
 	times, err := h.rules.ScheduleTimes(clock)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]penstock.Time{"upcoming": times})
+	return c.ok(map[string][]penstock.Time{"upcoming": times}, err)
 }
 
 func (h schedules) replace(c *call) error {
@@ -58,11 +44,7 @@ func (h schedules) replace(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	schedule, err := h.rules.Replace(c.ctx(), c.principal, c.param("id"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, schedule)
+	return c.ok(h.rules.Replace(c.ctx(), c.principal, c.param("id"), req))
 }
 
 func (h schedules) delete(c *call) error {
@@ -73,19 +55,11 @@ func (h schedules) delete(c *call) error {
 }
 
 func (h schedules) pause(c *call) error {
-	schedule, err := h.rules.Pause(c.ctx(), c.principal, c.param("id"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, schedule)
+	return c.ok(h.rules.Pause(c.ctx(), c.principal, c.param("id")))
 }
 
 func (h schedules) resume(c *call) error {
-	schedule, err := h.rules.Resume(c.ctx(), c.principal, c.param("id"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, schedule)
+	return c.ok(h.rules.Resume(c.ctx(), c.principal, c.param("id")))
 }
 
 func (h schedules) occurrences(c *call) error {
@@ -98,9 +72,5 @@ func (h schedules) occurrences(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	page, err := h.rules.Occurrences(c.ctx(), c.principal, oq)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, page)
+	return c.ok(h.rules.Occurrences(c.ctx(), c.principal, oq))
 }

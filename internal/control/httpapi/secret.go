@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
-
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
 )
@@ -17,27 +15,16 @@ func (h secrets) create(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	secret, err := h.rules.Create(c.ctx(), c.principal, req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusCreated, secret)
+	return c.created(h.rules.Create(c.ctx(), c.principal, req))
 }
 
 func (h secrets) list(c *call) error {
 	secrets, err := h.rules.List(c.ctx(), c.principal)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]penstock.ManagedSecret{"secrets": secrets})
+	return c.ok(map[string][]penstock.ManagedSecret{"secrets": secrets}, err)
 }
 
 func (h secrets) read(c *call) error {
-	secret, err := h.rules.Read(c.ctx(), c.principal, c.param("name"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, secret)
+	return c.ok(h.rules.Read(c.ctx(), c.principal, c.param("name")))
 }
 
 func (h secrets) set(c *call) error {
@@ -45,16 +32,9 @@ func (h secrets) set(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	secret, err := h.rules.Set(c.ctx(), c.principal, c.param("name"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, secret)
+	return c.ok(h.rules.Set(c.ctx(), c.principal, c.param("name"), req))
 }
 
 func (h secrets) delete(c *call) error {
-	if err := h.rules.Delete(c.ctx(), c.principal, c.param("name")); err != nil {
-		return err
-	}
-	return c.noContent()
+	return c.done(h.rules.Delete(c.ctx(), c.principal, c.param("name")))
 }

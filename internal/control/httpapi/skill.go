@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
-
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
 )
@@ -22,16 +20,10 @@ func (h skills) list(c *call) error {
 		return q.err
 	}
 	skills, err := h.rules.Skills(c.ctx(), c.principal, query)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]run.AgentSkillItem{"agents": skills})
+	return c.ok(map[string][]run.AgentSkillItem{"agents": skills}, err)
 }
 
 func (h skills) listBundled(c *call) error {
 	skills, err := h.rules.BundledSkills(c.principal)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]penstock.BundledSkill{"skills": skills})
+	return c.ok(map[string][]penstock.BundledSkill{"skills": skills}, err)
 }

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
-
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 )
@@ -19,17 +17,9 @@ func (h subjects) list(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	page, err := h.rules.List(c.ctx(), c.principal, sq)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, page)
+	return c.ok(h.rules.List(c.ctx(), c.principal, sq))
 }
 
 func (h subjects) read(c *call) error {
-	subject, err := h.rules.Read(c.ctx(), c.principal, c.param("uid"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, subject)
+	return c.ok(h.rules.Read(c.ctx(), c.principal, c.param("uid")))
 }

@@ -86,19 +86,11 @@ func plainCell(text string) string {
 }
 
 func (h usage) ofRun(c *call) error {
-	usage, err := h.rules.OfRun(c.ctx(), c.principal, c.param("runId"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, usage)
+	return c.ok(h.rules.OfRun(c.ctx(), c.principal, c.param("runId")))
 }
 
 func (h usage) ofHarness(c *call) error {
-	usage, err := h.rules.OfHarness(c.ctx(), c.principal, c.param("runId"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, usage)
+	return c.ok(h.rules.OfHarness(c.ctx(), c.principal, c.param("runId")))
 }
 
 func (h usage) callsOfRun(c *call) error {
@@ -107,9 +99,5 @@ func (h usage) callsOfRun(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	page, err := h.rules.CallsOfRun(c.ctx(), c.principal, c.param("runId"), cursor, limit)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, page)
+	return c.ok(h.rules.CallsOfRun(c.ctx(), c.principal, c.param("runId"), cursor, limit))
 }

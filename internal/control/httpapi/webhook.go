@@ -19,11 +19,7 @@ func (h webhooks) create(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	webhook, err := h.resources.CreateWebhook(c.ctx(), c.principal, c.param("uid"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusCreated, webhook)
+	return c.created(h.resources.CreateWebhook(c.ctx(), c.principal, c.param("uid"), req))
 }
 
 func (h webhooks) signatureSchemes(c *call) error {
@@ -32,18 +28,11 @@ func (h webhooks) signatureSchemes(c *call) error {
 
 func (h webhooks) list(c *call) error {
 	webhooks, err := h.rules.List(c.ctx(), c.principal, c.param("uid"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]penstock.Webhook{"webhooks": webhooks})
+	return c.ok(map[string][]penstock.Webhook{"webhooks": webhooks}, err)
 }
 
 func (h webhooks) read(c *call) error {
-	webhook, err := h.rules.Read(c.ctx(), c.principal, c.param("uid"), c.param("wuid"))
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, webhook)
+	return c.ok(h.rules.Read(c.ctx(), c.principal, c.param("uid"), c.param("wuid")))
 }
 
 func (h webhooks) update(c *call) error {
@@ -51,11 +40,7 @@ func (h webhooks) update(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	webhook, err := h.resources.UpdateWebhook(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, webhook)
+	return c.ok(h.resources.UpdateWebhook(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), req))
 }
 
 func (h webhooks) rotateSecret(c *call) error {
@@ -63,16 +48,9 @@ func (h webhooks) rotateSecret(c *call) error {
 	if err := c.decodeAny(&req); err != nil {
 		return err
 	}
-	webhook, err := h.resources.RotateWebhookSecret(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), req)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, webhook)
+	return c.ok(h.resources.RotateWebhookSecret(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), req))
 }
 
 func (h webhooks) delete(c *call) error {
-	if err := h.resources.DeleteWebhook(c.ctx(), c.principal, c.param("uid"), c.param("wuid")); err != nil {
-		return err
-	}
-	return c.noContent()
+	return c.done(h.resources.DeleteWebhook(c.ctx(), c.principal, c.param("uid"), c.param("wuid")))
 }

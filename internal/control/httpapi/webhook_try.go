@@ -48,11 +48,7 @@ func (h webhookTrials) deliver(c *call) error {
 	if err != nil {
 		return err
 	}
-	delivery, err := h.deliveries.Tested(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), id)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusCreated, delivery)
+	return c.created(h.deliveries.Tested(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), id))
 }
 
 func (h webhookTrials) verify(c *call) error {

@@ -1,10 +1,6 @@
 package httpapi
 
-import (
-	"net/http"
-
-	"github.com/penstock-dev/penstock/internal/control/run"
-)
+import "github.com/penstock-dev/penstock/internal/control/run"
 
 // workers holds the handlers of connected workers, and of the harnesses that they run.
 type workers struct {
@@ -13,16 +9,10 @@ type workers struct {
 
 func (h workers) list(c *call) error {
 	workers, err := h.rules.Workers(c.ctx(), c.principal)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]run.ConnectedWorker{"workers": workers})
+	return c.ok(map[string][]run.ConnectedWorker{"workers": workers}, err)
 }
 
 func (h workers) harnesses(c *call) error {
 	harnesses, err := h.rules.Harnesses(c.ctx(), c.principal)
-	if err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, map[string][]run.HarnessInfo{"harnesses": harnesses})
+	return c.ok(map[string][]run.HarnessInfo{"harnesses": harnesses}, err)
 }

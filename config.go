@@ -1,6 +1,7 @@
 package penstock
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -198,9 +199,7 @@ func (c *Config) checkSkills(bad func(pointer, format string, args ...any)) {
 }
 
 func (m MCPServer) canonical() MCPServer {
-	if m.ID == "" {
-		m.ID = m.WarpID
-	}
+	m.ID = cmp.Or(m.ID, m.WarpID)
 	m.WarpID = ""
 	return m
 }

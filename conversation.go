@@ -1,6 +1,7 @@
 package penstock
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"slices"
@@ -278,9 +279,7 @@ func (c *Conversation) message(m Message, at Time, source int) {
 	if m.ID != "" {
 		m.MessageIDs, m.ID = []string{m.ID}, ""
 	}
-	if m.Timestamp == 0 {
-		m.Timestamp = at
-	}
+	m.Timestamp = cmp.Or(m.Timestamp, at)
 	c.supersede(m)
 	title := textOf(m)
 	m = m.outline(source)

@@ -1,6 +1,9 @@
 package penstock
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // UsageGroup is what usage is grouped by.
 type UsageGroup string
@@ -40,12 +43,8 @@ func (q *UsageQuery) Resolve(now Time) (*time.Location, error) {
 	if q.From == 0 {
 		q.From = max(1, q.To.Add(-30*day))
 	}
-	if q.GroupBy == "" {
-		q.GroupBy = UsageByDay
-	}
-	if q.TimeZone == "" {
-		q.TimeZone = "UTC"
-	}
+	q.GroupBy = cmp.Or(q.GroupBy, UsageByDay)
+	q.TimeZone = cmp.Or(q.TimeZone, "UTC")
 	switch {
 	case q.From >= q.To:
 		return nil, Errorf(CodeInvalidRequest, "query parameter from: must be earlier than query parameter to")

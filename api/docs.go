@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
@@ -34,9 +35,7 @@ const contentSecurityPolicy = "default-src 'none'; style-src 'self'; base-uri 'n
 // "https://penstock.example.com", for the examples; "" leaves a shell variable there. The pages are
 // rendered at the first request.
 func Docs(base string) http.Handler {
-	if base == "" {
-		base = "$PENSTOCK_URL"
-	}
+	base = cmp.Or(base, "$PENSTOCK_URL")
 	pages := sync.OnceValues(func() (map[string]page, error) { return makePages(base) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		all, err := pages()

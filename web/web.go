@@ -8,6 +8,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"embed"
@@ -89,10 +90,7 @@ func (s *site) serveAsset(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	h := w.Header()
-	kind := mime.TypeByExtension(path.Ext(name))
-	if kind == "" {
-		kind = "application/octet-stream"
-	}
+	kind := cmp.Or(mime.TypeByExtension(path.Ext(name)), "application/octet-stream")
 	h.Set("Content-Type", kind)
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Vary", "Accept-Encoding")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,10 +57,7 @@ func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *connection, 
 	if err != nil {
 		return err
 	}
-	target := f.Factory
-	if target == "" {
-		target = d.Factory.Name
-	}
+	target := cmp.Or(f.Factory, d.Factory.Name)
 	uid, err := findFactory(ctx, c, target)
 	if refused, ok := errors.AsType[*exitError](err); ok && refused.code == exitRefused && f.Factory == "" &&
 		f.Base == nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,10 +14,7 @@ import (
 )
 
 func runFacts(run penstock.Run) []fact {
-	config := run.Config
-	if config == nil {
-		config = &penstock.Config{}
-	}
+	config := cmp.Or(run.Config, &penstock.Config{})
 	list := []fact{
 		{"run", run.ID},
 		{"title", run.Title},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -140,10 +141,7 @@ func (cmd *scheduleReplaceCmd) Run(ctx context.Context, std *stdio, in *connecti
 }
 
 func scheduleFacts(s penstock.Schedule) []fact {
-	config := s.Config
-	if config == nil {
-		config = &penstock.Config{}
-	}
+	config := cmp.Or(s.Config, &penstock.Config{})
 	list := []fact{
 		{"schedule", s.ID},
 		{"name", s.Name},

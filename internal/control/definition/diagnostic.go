@@ -133,9 +133,7 @@ type findings struct {
 }
 
 func (f *findings) add(d Diagnostic) {
-	if d.Severity == "" {
-		d.Severity = SeverityError
-	}
+	d.Severity = cmp.Or(d.Severity, SeverityError)
 	if d.Severity == SeverityError {
 		f.errors++
 	}

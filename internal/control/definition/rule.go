@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -196,10 +197,7 @@ func (d *document) checkText(at *yaml.Node, name, value string) string {
 	if !ok {
 		return value
 	}
-	code := r.code
-	if code == "" {
-		code = InvalidValue
-	}
+	code := cmp.Or(r.code, InvalidValue)
 	if canonical, ok := r.aliases[value]; ok {
 		return canonical
 	}

@@ -1,5 +1,7 @@
 package definition
 
+import "cmp"
+
 // Scorer is scorers/SLUG/scorer.md: a judge of finished runs.
 type Scorer struct {
 	Slug            string   `json:"-"` // of its folder
@@ -34,9 +36,7 @@ func (p *parser) scorers() []Scorer {
 		}
 		d.decode(&s)
 		s.check(p, d)
-		if s.Name == "" {
-			s.Name = at.name
-		}
+		s.Name = cmp.Or(s.Name, at.name)
 		if other := names[s.Name]; other != "" {
 			d.badf(d.find("name"), InvalidValue, "%s already has the name %s", quote(other), quote(s.Name))
 		}

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -141,12 +142,8 @@ func (w Webhook) Webhook() penstock.Webhook {
 		DedupBodyWindow: w.DedupBodyWindow, RetryUnmatched: w.RetryUnmatched, SetupPings: w.SetupPings,
 		Enabled: value(w.Enabled, true),
 	}
-	if webhook.AuthMode == "" {
-		webhook.AuthMode = penstock.AuthToken
-	}
-	if webhook.SecretRefresh == "" {
-		webhook.SecretRefresh = penstock.RefreshApply
-	}
+	webhook.AuthMode = cmp.Or(webhook.AuthMode, penstock.AuthToken)
+	webhook.SecretRefresh = cmp.Or(webhook.SecretRefresh, penstock.RefreshApply)
 	return webhook
 }
 

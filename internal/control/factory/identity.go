@@ -275,9 +275,7 @@ func (s *Resources) changeIdentity(i *penstock.Identity, req IdentityRequest) er
 	if i.Models.IsZero() && req.Models != nil {
 		i.Models = nil
 	}
-	if i.Type == "" {
-		i.Type = "CUSTOM"
-	}
+	i.Type = cmp.Or(i.Type, "CUSTOM")
 	return s.changeHarness(i, req)
 }
 

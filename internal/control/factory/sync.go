@@ -1,6 +1,7 @@
 package factory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,9 +143,7 @@ func (s *Repositories) look(ctx context.Context, row store.RepositoryRow) error 
 	}
 	snapshot, err := s.cache.Snapshot(ctx, source, head, windowOf(row))
 	if detail, rejected := unreadable(row, err); rejected {
-		if snapshot.Commit.ID == "" {
-			snapshot.Commit.ID = head.Commit
-		}
+		snapshot.Commit.ID = cmp.Or(snapshot.Commit.ID, head.Commit)
 		return s.rejectCommit(ctx, before, row, snapshot.Commit, detail, nil)
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"mime"
@@ -206,9 +207,7 @@ func takeUpload(
 	if a.ExpiresAt == 0 {
 		return a, true, nil
 	}
-	if name == "" {
-		name = a.Filename
-	}
+	name = cmp.Or(name, a.Filename)
 	a.Path, a.ExpiresAt = freePath(taken, name), 0
 	ok, err := tx.Files().KeepUpload(ctx, a.ID, a.Path)
 	return a, ok, err

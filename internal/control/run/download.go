@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -192,9 +193,7 @@ func (s *Files) findArtifact(ctx context.Context, uid string) (Download, error) 
 		}
 		return d, nil
 	}
-	if d.Name == "" {
-		d.Name = "screenshot"
-	}
+	d.Name = cmp.Or(d.Name, "screenshot")
 	d.key = a.Blob
 	return d, nil
 }

@@ -155,9 +155,7 @@ func checkFork(req *ForkRequest) error {
 	}
 	request.Text(bad, "/prompt", req.Prompt, maxPrompt)
 	request.Text(bad, "/title", req.Title, maxTitle)
-	if req.Count == 0 {
-		req.Count = 1
-	}
+	req.Count = cmp.Or(req.Count, 1)
 	if req.Count < 1 || req.Count > maxForks {
 		bad("/count", "must be from 1 to %d", maxForks)
 	}

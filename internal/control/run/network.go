@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -240,9 +241,7 @@ func (s *Catalog) lackingCredentials(
 			networkEnvironment: "/config/environment_id", networkRunner: "/config/runner_id",
 		}[layer.Source]
 		for _, e := range lacking {
-			if pointer == "" {
-				pointer = "/agent_identity_uid"
-			}
+			pointer = cmp.Or(pointer, "/agent_identity_uid")
 			e.Pointer, e.Detail = pointer, "the network of the "+layer.Source+": "+e.Detail
 			errs = append(errs, e)
 		}

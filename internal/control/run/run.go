@@ -121,9 +121,7 @@ func (s *Runs) New(
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return nil, err
 	}
-	if req.Config == nil {
-		req.Config = &penstock.Config{}
-	}
+	req.Config = cmp.Or(req.Config, &penstock.Config{})
 	if req.Skill != "" {
 		config := *req.Config
 		config.SkillSpec, req.Config = req.Skill, &config

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -24,10 +25,7 @@ func MayShare(works, would store.RunRow) (bool, error) {
 }
 
 func knowledgeOf(r store.RunRow) ([]byte, error) {
-	c := r.Config
-	if c == nil {
-		c = &penstock.Config{}
-	}
+	c := cmp.Or(r.Config, &penstock.Config{})
 	secrets := slices.Compact(slices.Sorted(slices.Values(c.Secrets)))
 	servers := c.MCPServers
 	if len(servers) == 0 { // the database does not keep an empty map

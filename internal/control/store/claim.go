@@ -518,9 +518,7 @@ func (su SubjectsTx) gather(ctx context.Context, s *SubjectRow, e *SubjectEventR
 			quiet, s.Interrupt = 0, true
 		}
 	}
-	if s.FirstAt == 0 {
-		s.FirstAt = at
-	}
+	s.FirstAt = cmp.Or(s.FirstAt, at)
 	s.NextAt = min(at.Add(s.Rules.Quiet.Or(quiet)), s.FirstAt.Add(longest))
 	su.tx.Nudge(TopicSubjects)
 	return nil

@@ -170,10 +170,7 @@ func (s *Store) TeamVersion(ctx context.Context, team string) (version int64, er
 func (fs Factories) List(
 	ctx context.Context, team string, q penstock.FactoryQuery,
 ) (list []FactoryRow, next string, err error) {
-	limit := q.Limit
-	if limit == 0 {
-		limit = penstock.DefaultLimit
-	}
+	limit := cmp.Or(q.Limit, penstock.DefaultLimit)
 	w := &where{}
 	w.add("f.team = ? AND f.deleted_at = 0", team)
 	if search := strings.TrimSpace(q.Search); search != "" {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -385,9 +386,7 @@ func (es EndpointsTx) attempted(ctx context.Context, e *EndpointRow, r Attempted
 		fallthrough
 	default:
 		e.Stats.LastFailureAt = r.At
-		if e.Stats.FailingSince == 0 {
-			e.Stats.FailingSince = r.At
-		}
+		e.Stats.FailingSince = cmp.Or(e.Stats.FailingSince, r.At)
 		e.Stats.WaitsUntil = max(e.Stats.WaitsUntil, r.WaitUntil)
 		if r.Gone {
 			e.Enabled, e.DisabledReason = false, "The endpoint answered 410 Gone: it wants no more messages."

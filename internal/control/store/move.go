@@ -210,9 +210,7 @@ func newChange(m Move, now penstock.Time) change {
 	switch {
 	case to == penstock.StateClaimed:
 		c.heldAt = now
-		if c.startedAt == 0 {
-			c.startedAt = now
-		}
+		c.startedAt = cmp.Or(c.startedAt, now)
 	case !to.Held():
 		c.heldAt = 0
 	default: // the run stays held: its time is added up later

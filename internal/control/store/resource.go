@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -312,10 +313,7 @@ func (a *actorColumns) actor() *penstock.Actor {
 	if a.uid.String == "" {
 		return nil
 	}
-	kind := a.kind.String
-	if kind == "" {
-		kind = "service_account"
-	}
+	kind := cmp.Or(a.kind.String, "service_account")
 	return &penstock.Actor{
 		Type: kind, UID: a.uid.String, DisplayName: a.name.String, Email: a.email.String, PhotoURL: a.photo.String,
 	}

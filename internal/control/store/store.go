@@ -13,6 +13,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -113,9 +114,7 @@ type Store struct {
 // Open connects, brings the schema up to date and starts the group commit. A
 // database of a newer release is rejected. No error shows the URL's password.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Metrics == nil {
 		o.Metrics = func(int, time.Duration) {}
 	}

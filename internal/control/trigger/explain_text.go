@@ -1,6 +1,7 @@
 package trigger
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -184,10 +185,7 @@ func (x *explainer) shown(value uint32) string {
 func (x *explainer) texts(of []uint32) []string {
 	var texts []string
 	for _, i := range x.flat(of) {
-		text := x.shown(i)
-		if text == "" {
-			text = `""`
-		}
+		text := cmp.Or(x.shown(i), `""`)
 		texts = append(texts, text)
 	}
 	return firstOf(texts)

@@ -73,9 +73,7 @@ type Provider struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	c.Version = cmp.Or(c.Version, "dev")
 	c.Model = cmp.Or(c.Model, penstock.ModelOffline)
 	c.MaxSteps = cmp.Or(c.MaxSteps, 200)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -62,9 +63,7 @@ func (c *chatCalls) add(p chatCallPiece) {
 	case call.name == "" || !c.known(call.name) && name != call.name:
 		call.name += name
 	}
-	if call.id == "" {
-		call.id = p.ID
-	}
+	call.id = cmp.Or(call.id, p.ID)
 	if call.input != "" && strings.HasPrefix(call.input, "{") && strings.HasPrefix(input, call.input) {
 		call.input = input // the server repeats what it has sent
 		return

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,10 +45,7 @@ var createArtifactTool = define(toolCreateArtifact, acp.ToolOther,
 		"metadata":{"type":"object","description":"More facts about an EXTERNAL_REFERENCE."}},
 		"required":["type"]}`,
 	func(in artifactInput) string {
-		what := in.Title
-		if what == "" {
-			what = in.Path + in.URL
-		}
+		what := cmp.Or(in.Title, in.Path+in.URL)
 		return fmt.Sprintf("Save %s %s", in.Type, firstLine(what, 80))
 	},
 	func(ctx context.Context, c *call, in artifactInput) (result, error) {
@@ -146,9 +144,7 @@ var updatePlanTool = define(toolUpdatePlan, acp.ToolThink,
 	func(ctx context.Context, c *call, in planInput) (result, error) {
 		plan := acp.Plan{Entries: []acp.PlanEntry{}}
 		for _, e := range in.Entries {
-			if e.Priority == "" {
-				e.Priority = "medium"
-			}
+			e.Priority = cmp.Or(e.Priority, "medium")
 			known := slices.Contains([]string{"pending", "in_progress", "completed"}, e.Status) &&
 				slices.Contains([]string{"high", "medium", "low"}, e.Priority)
 			if !known || e.Content == "" {

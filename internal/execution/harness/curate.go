@@ -73,9 +73,7 @@ func (s *Session) classify(call acp.ToolCall) (category, name string) {
 		return categoryIntegration, actionMCP
 	}
 	name = kinds[call.Kind]
-	if name == "" {
-		name = actionTool
-	}
+	name = cmp.Or(name, actionTool)
 	return categories[name], name
 }
 

@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,9 +38,7 @@ func (s *Store) Install(ctx context.Context, r Request) (Program, error) {
 	if !known || r.Name == Node {
 		return Program{}, fmt.Errorf("unknown harness %q; use one of %s", r.Name, strings.Join(s.names(), ", "))
 	}
-	if r.Version == "" {
-		r.Version = pin.Version
-	}
+	r.Version = cmp.Or(r.Version, pin.Version)
 	if !validVersion().MatchString(r.Version) {
 		return Program{}, fmt.Errorf("%q is not an exact version such as %s", r.Version, pin.Version)
 	}

@@ -71,14 +71,9 @@ func decide(o observation) decision {
 	switch {
 	case d.limit > 0 && d.reason == o.before && o.waited >= d.limit:
 	case !o.adopted && o.start > 0 && o.elapsed >= o.start:
-		reason := d.message
-		if reason == "" {
-			reason = "It is not known what it waits for."
-		}
+		reason := cmp.Or(d.message, "It is not known what it waits for.")
 		d.message = fmt.Sprintf("The run's Pod did not start within %s. %s", o.start, reason)
-		if d.code == "" {
-			d.code = penstock.CodeUnavailable
-		}
+		d.code = cmp.Or(d.code, penstock.CodeUnavailable)
 	default:
 		return d
 	}

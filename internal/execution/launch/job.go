@@ -73,10 +73,7 @@ func (o Options) newJob(a penstock.Assignment) job {
 		labelManaged: managedBy, labelLauncher: o.Name, labelRun: a.Lease.RunID,
 		labelExecution: strconv.Itoa(a.Lease.ExecutionID),
 	}
-	limit := a.TimeLimit
-	if limit == 0 {
-		limit = o.LongestRun
-	}
+	limit := cmp.Or(a.TimeLimit, o.LongestRun)
 	return job{
 		APIVersion: "batch/v1", Kind: "Job", Meta: meta{Name: name, Labels: labels},
 		Spec: jobSpec{

@@ -8,6 +8,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,12 +72,8 @@ type Launcher struct {
 
 // New checks the options and creates a launcher. It sends nothing.
 func New(o Options) (*Launcher, error) {
-	if o.Image == "" {
-		o.Image = o.WorkerImage
-	}
-	if o.Disk == "" {
-		o.Disk = "10Gi"
-	}
+	o.Image = cmp.Or(o.Image, o.WorkerImage)
+	o.Disk = cmp.Or(o.Disk, "10Gi")
 	o.StartTimeout = orDefault(o.StartTimeout, 10*time.Minute)
 	o.LongestRun = orDefault(o.LongestRun, 24*time.Hour)
 	o.KeepJobs = orDefault(o.KeepJobs, time.Hour)

@@ -9,6 +9,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -101,15 +102,9 @@ type Runner struct {
 // New creates a runner. It does nothing until Run.
 func New(o Options) *Runner {
 	o.Claim.Capacity = max(o.Claim.Capacity, 1)
-	if o.LeaseTime == 0 {
-		o.LeaseTime = penstock.LeaseTime
-	}
-	if o.Margin == 0 {
-		o.Margin = 7 * time.Second
-	}
-	if o.Patience == 0 {
-		o.Patience = 10 * time.Minute
-	}
+	o.LeaseTime = cmp.Or(o.LeaseTime, penstock.LeaseTime)
+	o.Margin = cmp.Or(o.Margin, 7*time.Second)
+	o.Patience = cmp.Or(o.Patience, 10*time.Minute)
 	return &Runner{o: o, slots: make(chan struct{}, o.Claim.Capacity)}
 }
 

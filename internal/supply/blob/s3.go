@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,9 +52,7 @@ func OpenS3(o S3Options) *Store {
 	if b.prefix != "" {
 		b.prefix += "/"
 	}
-	if b.patience == 0 {
-		b.patience = 20 * time.Second
-	}
+	b.patience = cmp.Or(b.patience, 20*time.Second)
 	if b.spool == "" {
 		b.spool = os.TempDir()
 	}

@@ -144,9 +144,7 @@ func (b *bound) amounts(id string, whole bool) penstock.Reservation {
 	}
 	rates, ok := b.rates()
 	if !ok {
-		if r.Unbounded == "" {
-			r.Unbounded = "the price list has no price for the service tier, speed or region of this request"
-		}
+		r.Unbounded = cmp.Or(r.Unbounded, "the price list has no price for the service tier, speed or region of this request")
 		return r
 	}
 	if b.audio && rates.NoAudio {

@@ -119,9 +119,7 @@ func (n *node) all() []*node {
 
 // unclear notes a part whose number of tokens the body does not show.
 func (p *prompter) unclear(at, kind string, part *node) {
-	if p.b.opaque == "" {
-		p.b.opaque = at
-	}
+	p.b.opaque = cmp.Or(p.b.opaque, at)
 	p.b.audio = p.b.audio || p.mayBeAudio(kind, part)
 	p.b.remote = p.b.remote || fetched(part)
 }

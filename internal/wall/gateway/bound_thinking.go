@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,9 +95,7 @@ func (t *thinking) value(at string, n *node) {
 	default:
 		t.odd = at
 	}
-	if t.field == "" {
-		t.field = at
-	}
+	t.field = cmp.Or(t.field, at)
 }
 
 // addThinking adds the tokens of thinking that the limit of the output does not include. most is the
@@ -127,9 +126,7 @@ func (c *checker) addThinking(b *bound, root *node, most int64) {
 	if !t.on || t.bounds && t.budget > 0 {
 		return
 	}
-	if most == 0 {
-		most = b.window
-	}
+	most = cmp.Or(most, b.window)
 	b.thinking = max(b.thinking, most)
 	if most == 0 && !b.prices.Free(b.provider, b.model) {
 		b.deny(t.name(), "makes the model think without a limit: give the model max_output in the price list, or set "+

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -56,10 +57,7 @@ func (c *activeCall) gone() bool { return c.agent != nil && c.agent.Err() != nil
 // possibleOutput is the most that the provider can have generated from the beginning of the call to its
 // end.
 func (c *activeCall) possibleOutput() int64 {
-	rate := c.u.TokensPerSecond
-	if rate == 0 {
-		rate = tokensPerSecond
-	}
+	rate := cmp.Or(c.u.TokensPerSecond, tokensPerSecond)
 	seconds := max(0, c.Ended.Sub(c.begun).Seconds())
 	return times(int64(min(math.Ceil(seconds*float64(rate)), maxCount)), max(1, c.reservation.Completions))
 }

@@ -100,9 +100,7 @@ func readFields(name string) fieldList {
 
 // at lists the fields of the objects that a field holds.
 func (l fieldList) at(holder string) map[string]mark {
-	if holder == "" {
-		holder = topFields
-	}
+	holder = cmp.Or(holder, topFields)
 	return l[holder]
 }
 

@@ -12,6 +12,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,15 +53,11 @@ func New(opts Options) (*Gateway, error) {
 	g := &Gateway{
 		providers: map[string]*upstream{}, log: opts.Log, transport: opts.Transport, maxBody: opts.MaxRequestBytes,
 	}
-	if g.log == nil {
-		g.log = slog.New(slog.DiscardHandler)
-	}
+	g.log = cmp.Or(g.log, slog.New(slog.DiscardHandler))
 	if g.transport == nil {
 		g.transport = NewTransport()
 	}
-	if g.maxBody == 0 {
-		g.maxBody = DefaultMaxRequestBytes
-	}
+	g.maxBody = cmp.Or(g.maxBody, DefaultMaxRequestBytes)
 	var errs []error
 	for _, p := range opts.Providers {
 		p.Key = strings.TrimSpace(p.Key) // a key from a file often has a line end

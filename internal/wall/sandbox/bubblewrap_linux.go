@@ -79,10 +79,7 @@ type bubblewrap struct {
 }
 
 func newBubblewrap(m machine, opts Options) (Sandbox, error) {
-	name := opts.Bwrap
-	if name == "" {
-		name = "bwrap"
-	}
+	name := cmp.Or(opts.Bwrap, "bwrap")
 	bwrap, err := exec.LookPath(name)
 	if err == nil {
 		bwrap, err = filepath.Abs(bwrap)
@@ -313,10 +310,7 @@ func (b *bubblewrap) profile(spec Spec, ownUser bool) *profile {
 	p.share(spec.Home, insideHome, true)
 	p.share(spec.Dir, insideDir, true)
 	for _, m := range spec.ReadOnly {
-		target := m.Target
-		if target == "" {
-			target = m.Source
-		}
+		target := cmp.Or(m.Target, m.Source)
 		p.share(m.Source, target, false)
 		p.expect(target, expectedMount{below: true, optional: true}) // a link may point elsewhere
 	}

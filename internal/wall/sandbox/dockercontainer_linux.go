@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,10 +151,7 @@ func (c *launching) show(spec Spec) {
 	share(spec.Home, insideHome, true)
 	share(spec.Dir, insideDir, true)
 	for _, m := range spec.ReadOnly {
-		at := m.Target
-		if at == "" {
-			at = m.Source
-		}
+		at := cmp.Or(m.Target, m.Source)
 		share(m.Source, at, false)
 		c.mounts[filepath.Clean(at)] = expectedMount{below: true}
 	}

@@ -283,6 +283,17 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestTooManyLevelsSayWhatIsWrong: the scanner stops at a bracket, which is no character to put in quotes.
+func TestTooManyLevelsSayWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for _, bracket := range []string{"[", "{"} {
+		got := findings(with("runners/deep.yaml", "a: "+strings.Repeat(bracket, 20_000)))
+		if strings.Contains(got, "cannot begin with this character") || !strings.Contains(got, "FF_INVALID_YAML") {
+			t.Errorf("%s: got %.300s", bracket, got)
+		}
+	}
+}
+
 // TestLimits: a tree of the maximum size is accepted.
 func TestLimits(t *testing.T) {
 	t.Parallel()

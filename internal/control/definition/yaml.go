@@ -27,7 +27,7 @@ func (d *document) load(text string) {
 	}
 	document, more, err := parseYAML(text)
 	if err != nil {
-		d.syntax(err)
+		d.syntax(text, err)
 		return
 	}
 	if document == nil || document.Kind != yaml.DocumentNode || len(document.Content) == 0 {
@@ -93,8 +93,8 @@ func parseYAML(text string) (document *yaml.Node, more bool, err error) {
 	return &node, true, nil
 }
 
-// syntax reports an error of the parser.
-func (d *document) syntax(err error) {
+// syntax reports an error of the parser about a text.
+func (d *document) syntax(text string, err error) {
 	refused, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
 		d.badLinef(d.first+1, 1, InvalidYAML, "%s", err)
@@ -111,13 +111,25 @@ func (d *document) syntax(err error) {
 	switch {
 	case refused.Stage == yaml.ComposerStage: // which fails only for an alias without its anchor
 		d.badf(at, Alias, "aliases are not allowed: write the value out")
-	case strings.Contains(message, "cannot start any token"): // the library has no value for it
+	case startsNothing(text, refused):
 		d.badf(
 			at, InvalidYAML, "a value cannot begin with this character: put it in quotes, and indent with spaces, not tabs",
 		)
 	default:
 		d.badf(at, InvalidYAML, "invalid YAML: %s", strings.ToValidUTF8(message, "\ufffd"))
 	}
+}
+
+// startsNothing reports whether the scanner stopped at a character that begins no token, such as a tab or @.
+// The library has no value for this error. Its other errors are about a place behind the beginning of the
+// construct, except the one about too many levels, which is about the bracket that opens one more.
+func startsNothing(text string, refused *yaml.LoadError) bool {
+	if refused.Stage != yaml.ScannerStage || refused.Mark != refused.ContextMark {
+		return false
+	}
+	at := []rune(text)
+	at = at[min(refused.Mark.Index, len(at)):]
+	return len(at) > 0 && at[0] != '[' && at[0] != '{'
 }
 
 // secondDocument reports the line --- that begins the second document. It is the next such line

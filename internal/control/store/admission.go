@@ -279,11 +279,9 @@ func (ds DeliveriesTx) claimKeys(ctx context.Context, all []claimed) (owners map
 }
 
 func (ds DeliveriesTx) giveKeyBack(ctx context.Context, k identity) error {
-	if _, err := ds.tx.exec(ctx, `DELETE FROM delivery_keys
-		WHERE webhook_uid = $1 AND source = $2 AND value = $3`, k.webhook, k.source, k.value); err != nil {
-		return fmt.Errorf("give back an identity: %w", err)
-	}
-	return nil
+	_, err := ds.tx.exec(ctx, `DELETE FROM delivery_keys
+		WHERE webhook_uid = $1 AND source = $2 AND value = $3`, k.webhook, k.source, k.value)
+	return wrapf(err, "give back an identity")
 }
 
 // giveBack gives back the identities of deliveries that are retried and only continue runs, of which none is there.

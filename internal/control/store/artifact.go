@@ -40,10 +40,7 @@ var (
 // already.
 func (f FilesTx) AddArtifact(ctx context.Context, a Artifact) (bool, error) {
 	n, err := f.tx.exec(ctx, artifactFields.insert+" ON CONFLICT (uid) DO NOTHING", artifactFields.row(&a)...)
-	if err != nil {
-		return false, fmt.Errorf("store an artifact of run %s: %w", a.RunID, err)
-	}
-	return n > 0, nil
+	return n > 0, wrapf(err, "store an artifact of run %s", a.RunID)
 }
 
 // ArtifactTotals returns how many artifacts a run has, and the total size of their contents in

@@ -97,10 +97,7 @@ func (f FilesTx) SetUpload(ctx context.Context, id, blob string, size int64) (bo
 	n, err := f.tx.exec(ctx, `UPDATE attachments
 		SET blob = $1, size = $2
 		WHERE id = $3 AND expires_at > $4`, blob, size, id, int64(penstock.Now()))
-	if err != nil {
-		return false, fmt.Errorf("record the upload of attachment %s: %w", id, err)
-	}
-	return n > 0, nil
+	return n > 0, wrapf(err, "record the upload of attachment %s", id)
 }
 
 // KeepUpload adds an uploaded attachment to its run permanently. It returns false if the attachment
@@ -109,10 +106,7 @@ func (f FilesTx) KeepUpload(ctx context.Context, id, path string) (bool, error) 
 	n, err := f.tx.exec(ctx, `UPDATE attachments
 		SET path = $1, expires_at = 0
 		WHERE id = $2 AND blob <> '' AND expires_at > 0`, path, id)
-	if err != nil {
-		return false, fmt.Errorf("keep attachment %s: %w", id, err)
-	}
-	return n > 0, nil
+	return n > 0, wrapf(err, "keep attachment %s", id)
 }
 
 // ExpireAttachments removes up to limit prepared attachments that no follow-up has named in time.

@@ -57,13 +57,7 @@ func (bs BudgetsTx) Lock(ctx context.Context, team, uid string) (BudgetRow, erro
 
 func (bs budgetReads) readOne(ctx context.Context, team, uid string) (BudgetRow, error) {
 	list, err := bs.read(ctx, "b.team = $1 AND b.uid = $2", team, uid)
-	if err == nil && len(list) == 0 {
-		return BudgetRow{}, penstock.NotFound("budget", uid)
-	}
-	if err != nil {
-		return BudgetRow{}, err
-	}
-	return list[0], nil
+	return only(list, err, "budget", uid)
 }
 
 func (bs budgetReads) read(ctx context.Context, where string, args ...any) ([]BudgetRow, error) {
@@ -178,10 +172,8 @@ func (bs BudgetsTx) order(
 	if lock == nil {
 		return nil
 	}
-	if _, err := bs.tx.exec(ctx, lock(condition), args...); err != nil {
-		return fmt.Errorf("lock the budgets of a team: %w", err)
-	}
-	return nil
+	_, err := bs.tx.exec(ctx, lock(condition), args...)
+	return wrapf(err, "lock the budgets of a team")
 }
 
 // AccountKey names what was spent of a budget in one period.
@@ -318,17 +310,13 @@ func (bs BudgetsTx) addAccount(
 	if err := bs.tx.Calls().sum(ctx, &a, team, calls, since); err != nil {
 		return err
 	}
-	if err := accountFields.add(ctx, bs.tx, &a); err != nil {
-		return fmt.Errorf("open the account of budget %s: %w", key.Budget, err)
-	}
-	return nil
+	err := accountFields.add(ctx, bs.tx, &a)
+	return wrapf(err, "open the account of budget %s", key.Budget)
 }
 
 func (bs BudgetsTx) closeAccounts(ctx context.Context, budget string) error {
-	if _, err := bs.tx.exec(ctx, "DELETE FROM budget_accounts WHERE budget = $1", budget); err != nil {
-		return fmt.Errorf("remove the accounts of budget %s: %w", budget, err)
-	}
-	return nil
+	_, err := bs.tx.exec(ctx, "DELETE FROM budget_accounts WHERE budget = $1", budget)
+	return wrapf(err, "remove the accounts of budget %s", budget)
 }
 
 // clock is the database's clock, which all servers share. It is read after the locks that order transactions.

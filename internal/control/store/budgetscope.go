@@ -26,10 +26,7 @@ func (bs BudgetsTx) ScopeName(
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", penstock.NotFound(string(scope), uid)
 	}
-	if err != nil {
-		return "", fmt.Errorf("look for %s %s: %w", scope, uid, err)
-	}
-	return name, nil
+	return name, wrapf(err, "look for %s %s", scope, uid)
 }
 
 // ScopeNames reads the names of what the team's budgets name. A scope that no longer exists is

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/penstock-dev/penstock"
@@ -171,12 +170,10 @@ func (cs CallsTx) sum(
 	sum := func(column, state string) string {
 		return "CAST(COALESCE(SUM(CASE WHEN l.state = '" + state + "' THEN l." + column + " ELSE 0 END), 0) AS BIGINT)"
 	}
-	if err := cs.tx.row(ctx, "SELECT "+sum("cost", "settled")+", "+sum("tokens", "settled")+", "+
+	err := cs.tx.row(ctx, "SELECT "+sum("cost", "settled")+", "+sum("tokens", "settled")+", "+
 		sum("cost", "reserved")+", "+sum("tokens", "reserved")+`
 		FROM calls l
 		WHERE l.team = $1 AND l.created_at >= $2`+also, args...).
-		Scan(&a.SpentCost, &a.SpentTokens, &a.ReservedCost, &a.ReservedTokens); err != nil {
-		return fmt.Errorf("sum the calls of budget %s: %w", a.Budget, err)
-	}
-	return nil
+		Scan(&a.SpentCost, &a.SpentTokens, &a.ReservedCost, &a.ReservedTokens)
+	return wrapf(err, "sum the calls of budget %s", a.Budget)
 }

@@ -244,10 +244,8 @@ func (bs BudgetsTx) saveAccounts(ctx context.Context, changed map[AccountKey]*Ac
 	for _, key := range slices.SortedFunc(maps.Keys(changed), AccountKey.compare) {
 		rows = append(rows, accountFields.row(changed[key]))
 	}
-	if err := bs.tx.insert(ctx, setAccounts, rows); err != nil {
-		return fmt.Errorf("count a call: %w", err)
-	}
-	return nil
+	err := bs.tx.insert(ctx, setAccounts, rows)
+	return wrapf(err, "count a call")
 }
 
 // name is what people call the budget; "" for a run's own.

@@ -113,10 +113,8 @@ func (su subjectReads) WaitingStarts(ctx context.Context, like SubjectEventRow) 
 
 // countEvents counts events that a run receives.
 func (su SubjectsTx) countEvents(ctx context.Context, runID string, n int64) error {
-	if _, err := su.tx.exec(ctx, "UPDATE runs SET events_count = events_count + $1 WHERE id = $2", n, runID); err != nil {
-		return fmt.Errorf("count the events of run %s: %w", runID, err)
-	}
-	return nil
+	_, err := su.tx.exec(ctx, "UPDATE runs SET events_count = events_count + $1 WHERE id = $2", n, runID)
+	return wrapf(err, "count the events of run %s", runID)
 }
 
 // Given says which events of a subject a run receives: those that wait, until one of them, inclusive.
@@ -167,10 +165,7 @@ func (su SubjectsTx) decide(
 		WHERE subject_uid = $6 AND fate = 'waiting' AND ($7 = '' OR uid <= $7)
 			AND ($8 = '`+everyone+`' OR automation_uid = $8)`,
 		string(g.Fate), int64(now), g.RunID, g.FollowupID, reason, s.UID, g.Until, g.AutomationUID)
-	if err != nil {
-		return 0, fmt.Errorf("decide the events of subject %s: %w", s.UID, err)
-	}
-	return n, nil
+	return n, wrapf(err, "decide the events of subject %s", s.UID)
 }
 
 // Start stores the new run of a locked subject, with the events that wait for it.

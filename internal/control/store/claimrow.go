@@ -120,10 +120,8 @@ func (r SubjectRow) ContinuesWith(state penstock.State, finishedAt, now penstock
 
 // Set stores a subject that was read and locked in the transaction.
 func (su SubjectsTx) Set(ctx context.Context, s SubjectRow) error {
-	if _, err := su.tx.exec(ctx, setSubject, subjectFields.changes(&s, s.UID)...); err != nil {
-		return fmt.Errorf("store subject %s: %w", s.UID, err)
-	}
-	return nil
+	_, err := su.tx.exec(ctx, setSubject, subjectFields.changes(&s, s.UID)...)
+	return wrapf(err, "store subject %s", s.UID)
 }
 
 // CallsAhead counts the calls about a subject that wait, or have joined a run that has not begun, and their bytes.
@@ -149,13 +147,7 @@ func (su Subjects) RunOf(ctx context.Context, claim string) (RunRow, error) {
 // Lock reads a subject and locks it until the transaction ends. Absence is penstock.CodeNotFound.
 func (su SubjectsTx) Lock(ctx context.Context, uid string) (SubjectRow, error) {
 	list, err := readSubjects(ctx, su.tx, "WHERE s.uid = $1"+su.tx.s.d.lock, uid)
-	if err == nil && len(list) == 0 {
-		err = penstock.NotFound("subject", uid)
-	}
-	if err != nil {
-		return SubjectRow{}, err
-	}
-	return list[0], nil
+	return only(list, err, "subject", uid)
 }
 
 // LockOf reads and locks the subject of a run; ok is false if it has none.

@@ -278,8 +278,6 @@ func (ds DeliveriesTx) addUpHours(ctx context.Context, webhookUID string, quarte
 		webhookUID, quarter); err != nil {
 		return fmt.Errorf("add up counts: %w", err)
 	}
-	if _, err := ds.tx.exec(ctx, "DELETE FROM webhook_counts WHERE "+splitCounts, webhookUID, quarter); err != nil {
-		return fmt.Errorf("remove counts that were added up: %w", err)
-	}
-	return nil
+	_, err := ds.tx.exec(ctx, "DELETE FROM webhook_counts WHERE "+splitCounts, webhookUID, quarter)
+	return wrapf(err, "remove counts that were added up")
 }

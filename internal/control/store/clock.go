@@ -132,10 +132,7 @@ func (a AutomationsTx) AdvanceClock(ctx context.Context, c Clock, next penstock.
 		SET next_at = $1
 		WHERE automation_uid = $2 AND n = $3 AND next_at = $4 AND version = $5`,
 		int64(next), c.AutomationUID, c.N, int64(c.NextAt), c.version)
-	if err != nil {
-		return false, fmt.Errorf("advance clock %d of automation %s: %w", c.N, c.AutomationUID, err)
-	}
-	return n > 0, nil
+	return n > 0, wrapf(err, "advance clock %d of automation %s", c.N, c.AutomationUID)
 }
 
 // LockClocks locks the clocks of an automation, so that one writer at a time decides what waits, and lists
@@ -150,10 +147,7 @@ func (a AutomationsTx) TickedClock(ctx context.Context, c Clock, lastAt penstock
 		SET last_at = CASE WHEN $1 > last_at THEN $1 ELSE last_at END, last_error = $2
 		WHERE automation_uid = $3 AND n = $4 AND version = $5`,
 		int64(lastAt), problem, c.AutomationUID, c.N, c.version)
-	if err != nil {
-		return fmt.Errorf("record the time of clock %d of automation %s: %w", c.N, c.AutomationUID, err)
-	}
-	return nil
+	return wrapf(err, "record the time of clock %d of automation %s", c.N, c.AutomationUID)
 }
 
 // ReplanClock gives a clock another next time, if it is still the one that was read.

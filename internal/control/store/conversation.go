@@ -150,12 +150,10 @@ func (c ConversationsTx) remember(ctx context.Context, run RunRow) error {
 	if err != nil {
 		return fmt.Errorf("read conversation %s: %w", run.ConversationID, err)
 	}
-	if _, err := c.tx.exec(ctx, `UPDATE conversations
+	_, err = c.tx.exec(ctx, `UPDATE conversations
 		SET bound = $1
-		WHERE id = $2`, marshal(before.with(run)), run.ConversationID); err != nil {
-		return fmt.Errorf("remember who may speak in conversation %s: %w", run.ConversationID, err)
-	}
-	return nil
+		WHERE id = $2`, marshal(before.with(run)), run.ConversationID)
+	return wrapf(err, "remember who may speak in conversation %s", run.ConversationID)
 }
 
 // Bind begins a conversation whose agent knows what a bound is about.
@@ -163,12 +161,10 @@ func (c ConversationsTx) Bind(ctx context.Context, team, conversationID string, 
 	if err := savedFields.add(ctx, c.tx, &Session{ConversationID: conversationID, Team: team}); err != nil {
 		return fmt.Errorf("begin conversation %s: %w", conversationID, err)
 	}
-	if _, err := c.tx.exec(ctx, `UPDATE conversations
+	_, err := c.tx.exec(ctx, `UPDATE conversations
 		SET bound = $1
-		WHERE id = $2`, marshal(b), conversationID); err != nil {
-		return fmt.Errorf("remember who may speak in conversation %s: %w", conversationID, err)
-	}
-	return nil
+		WHERE id = $2`, marshal(b), conversationID)
+	return wrapf(err, "remember who may speak in conversation %s", conversationID)
 }
 
 // Floor is the right to put text before the agent of a conversation in this transaction. Only
@@ -260,12 +256,10 @@ func (c ConversationsTx) SaveSession(ctx context.Context, v Session) (old string
 // DropSession makes the saved session of a conversation unusable: a run went back to an earlier turn, whose
 // checkpoint has an older one.
 func (c ConversationsTx) DropSession(ctx context.Context, conversationID string) error {
-	if _, err := c.tx.exec(ctx, `UPDATE conversations
+	_, err := c.tx.exec(ctx, `UPDATE conversations
 		SET harness = ''
-		WHERE id = $1`, conversationID); err != nil {
-		return fmt.Errorf("drop the session of conversation %s: %w", conversationID, err)
-	}
-	return nil
+		WHERE id = $1`, conversationID)
+	return wrapf(err, "drop the session of conversation %s", conversationID)
 }
 
 // Session reads the saved session of a conversation; absence is penstock.CodeNotFound.

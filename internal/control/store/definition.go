@@ -168,10 +168,8 @@ func (d DefinitionsTx) AddRevision(
 			return fmt.Errorf("store a file of factory %s: %w", factoryUID, err)
 		}
 	}
-	if _, err := d.tx.exec(ctx, `INSERT INTO definitions (factory_uid, revision, author, summary, created_at)
+	_, err := d.tx.exec(ctx, `INSERT INTO definitions (factory_uid, revision, author, summary, created_at)
 		VALUES ($1, $2, $3, $4, $5)`,
-		factoryUID, r.Number, uidOf(r.Author), r.Summary, int64(r.CreatedAt)); err != nil {
-		return fmt.Errorf("store revision %d of factory %s: %w", r.Number, factoryUID, err)
-	}
-	return nil
+		factoryUID, r.Number, uidOf(r.Author), r.Summary, int64(r.CreatedAt))
+	return wrapf(err, "store revision %d of factory %s", r.Number, factoryUID)
 }

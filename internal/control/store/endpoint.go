@@ -83,13 +83,7 @@ func readEndpoints(ctx context.Context, q querier, where string, args ...any) ([
 
 func readEndpoint(ctx context.Context, q querier, where string, team, uid string) (EndpointRow, error) {
 	rows, err := readEndpoints(ctx, q, "WHERE e.uid = $1 AND e.team = $2"+where, uid, team)
-	if err == nil && len(rows) == 0 {
-		err = penstock.NotFound("event endpoint", uid)
-	}
-	if err != nil {
-		return EndpointRow{}, err
-	}
-	return rows[0], nil
+	return only(rows, err, "event endpoint", uid)
 }
 
 // List lists the endpoints of a team, the oldest first, with the counts of their messages.
@@ -148,10 +142,8 @@ func (es EndpointsTx) Count(ctx context.Context, team string) (n int, err error)
 
 // Add stores a new endpoint.
 func (es EndpointsTx) Add(ctx context.Context, r EndpointRow) error {
-	if err := endpointFields.add(ctx, es.tx, &r); err != nil {
-		return fmt.Errorf("store event endpoint %s: %w", r.UID, err)
-	}
-	return nil
+	err := endpointFields.add(ctx, es.tx, &r)
+	return wrapf(err, "store event endpoint %s", r.UID)
 }
 
 // Set stores an endpoint that was read and changed in the transaction. One that was disabled and is enabled

@@ -48,10 +48,7 @@ func (es EndpointsTx) keepThread(ctx context.Context, e EndpointRow, t Thread, a
 			SET channel = $3, posted_to = $4, ts = $5, used_at = $6`,
 			e.UID, t.RunID, e.Channel, t.PostedTo, t.TS, int64(at))
 	}
-	if err != nil {
-		return fmt.Errorf("store the thread of run %s at event endpoint %s: %w", t.RunID, e.UID, err)
-	}
-	return nil
+	return wrapf(err, "store the thread of run %s at event endpoint %s", t.RunID, e.UID)
 }
 
 func (es EndpointsTx) clearThreads(ctx context.Context, before penstock.Time, limit int) (int64, error) {
@@ -63,10 +60,7 @@ func (es EndpointsTx) clearThreads(ctx context.Context, before penstock.Time, li
 			ORDER BY used_at
 			LIMIT $2
 		)`, int64(before), limit)
-	if err != nil {
-		return 0, fmt.Errorf("remove old threads: %w", err)
-	}
-	return n, nil
+	return n, wrapf(err, "remove old threads")
 }
 
 // Question returns the state of the run that a message is about, as its event says. A run is BLOCKED at most once in
@@ -90,13 +84,7 @@ func (es Endpoints) Question(ctx context.Context, m MessageRow) (state penstock.
 // Enabled reads an enabled endpoint of any team. Absence is penstock.CodeNotFound.
 func (es Endpoints) Enabled(ctx context.Context, uid string) (EndpointRow, error) {
 	rows, err := readEndpoints(ctx, es.s, "WHERE e.uid = $1 AND e.enabled = 1", uid)
-	if err == nil && len(rows) == 0 {
-		err = penstock.NotFound("event endpoint", uid)
-	}
-	if err != nil {
-		return EndpointRow{}, err
-	}
-	return rows[0], nil
+	return only(rows, err, "event endpoint", uid)
 }
 
 // Hears reports whether an endpoint may hear of a run: one of its team and factories that is not personal.

@@ -242,8 +242,5 @@ func (es EnvironmentsTx) SetSetup(ctx context.Context, uid string, failed bool) 
 	_, err := es.tx.exec(ctx, `UPDATE environments
 		SET setup_failed = $1
 		WHERE uid = $2 AND setup_failed <> $1`, flag(failed), uid)
-	if err != nil {
-		return fmt.Errorf("record the set-up of environment %s: %w", uid, err)
-	}
-	return nil
+	return wrapf(err, "record the set-up of environment %s", uid)
 }

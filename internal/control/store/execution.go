@@ -86,10 +86,7 @@ func (e ExecutionsTx) holds(ctx context.Context, l penstock.Lease) (bool, error)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("look at the lease of run %s: %w", l.RunID, err)
-	}
-	return true, nil
+	return err == nil, wrapf(err, "look at the lease of run %s", l.RunID)
 }
 
 // Held reads the run that l holds, and locks it until the transaction ends.
@@ -197,10 +194,7 @@ func (e ExecutionsTx) ForgetInterrupt(ctx context.Context, runID string) error {
 	_, err := e.tx.exec(ctx, `UPDATE queue
 		SET interrupt = 0
 		WHERE run_id = $1 AND interrupt <> 0`, runID)
-	if err != nil {
-		return fmt.Errorf("drop an interrupt of run %s: %w", runID, err)
-	}
-	return nil
+	return wrapf(err, "drop an interrupt of run %s", runID)
 }
 
 // Interrupted reports whether the end of the latest turn of the active execution was requested.
@@ -209,10 +203,7 @@ func (e ExecutionsTx) Interrupted(ctx context.Context, runID string) (bool, erro
 	err := e.tx.row(ctx, `SELECT count(*)
 		FROM queue
 		WHERE run_id = $1 AND token <> '' AND interrupt = turn`, runID).Scan(&n)
-	if err != nil {
-		return false, fmt.Errorf("look for an interrupt of run %s: %w", runID, err)
-	}
-	return n > 0, nil
+	return n > 0, wrapf(err, "look for an interrupt of run %s", runID)
 }
 
 // LostLease is the lease of a worker that has not renewed it in time.

@@ -147,12 +147,10 @@ func scanFactory(row scanner) (FactoryRow, error) {
 // Changed gives the team its next version. Call it before a change that affects the evaluation of
 // deliveries, first in the transaction: the lock on the team's row orders such changes.
 func (tx *Tx) Changed(ctx context.Context, team string) error {
-	if _, err := tx.exec(ctx, `UPDATE teams
+	_, err := tx.exec(ctx, `UPDATE teams
 		SET version = version + 1
-		WHERE uid = $1`, team); err != nil {
-		return fmt.Errorf("give team %s its next version: %w", team, err)
-	}
-	return nil
+		WHERE uid = $1`, team)
+	return wrapf(err, "give team %s its next version", team)
 }
 
 // TeamVersion grows with each call of [Tx.Changed], and with each pause by failures. A caller that caches
@@ -402,10 +400,8 @@ func (fs FactoriesTx) Delete(ctx context.Context, r FactoryRow) error {
 			return err
 		}
 	}
-	if _, err := fs.tx.exec(ctx, `UPDATE factories
+	_, err = fs.tx.exec(ctx, `UPDATE factories
 		SET deleted_at = $1
-		WHERE uid = $2 AND deleted_at = 0`, int64(penstock.Now()), r.UID); err != nil {
-		return fmt.Errorf("delete factory %s: %w", r.UID, err)
-	}
-	return nil
+		WHERE uid = $2 AND deleted_at = 0`, int64(penstock.Now()), r.UID)
+	return wrapf(err, "delete factory %s", r.UID)
 }

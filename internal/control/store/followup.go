@@ -128,10 +128,7 @@ func (fs FollowupsTx) Set(ctx context.Context, runID, from, to string) error {
 	_, err := fs.tx.exec(ctx, `UPDATE followups
 		SET state = $1, redelivered = CASE WHEN $1 = 'waiting' THEN 1 ELSE redelivered END
 		WHERE run_id = $2 AND state = $3`, to, runID, from)
-	if err != nil {
-		return fmt.Errorf("move the follow-ups of run %s to %s: %w", runID, to, err)
-	}
-	return nil
+	return wrapf(err, "move the follow-ups of run %s to %s", runID, to)
 }
 
 // MarkDelivered records that the agent has received the prompt of the turn. Before the agent has

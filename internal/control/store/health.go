@@ -88,18 +88,13 @@ func (a AutomationsTx) SetHealth(ctx context.Context, of HealthOf, now penstock.
 			END`,
 		of.Source, of.Team, flag(of.Enabled), of.Rules.PauseAfterFailures, int64(now), flag(of.Resume),
 		of.Rules.Expected().Milliseconds())
-	if err != nil {
-		return fmt.Errorf("store the health of %s: %w", of.Source, err)
-	}
-	return nil
+	return wrapf(err, "store the health of %s", of.Source)
 }
 
 // DeleteHealth removes the settings of an automation or schedule, and what they have led to.
 func (a AutomationsTx) DeleteHealth(ctx context.Context, source string) error {
-	if _, err := a.tx.exec(ctx, "DELETE FROM health WHERE source = $1", source); err != nil {
-		return fmt.Errorf("remove the health of %s: %w", source, err)
-	}
-	return nil
+	_, err := a.tx.exec(ctx, "DELETE FROM health WHERE source = $1", source)
+	return wrapf(err, "remove the health of %s", source)
 }
 
 // countEnd counts the end of a run that an automation or schedule has started or continued, in the transaction

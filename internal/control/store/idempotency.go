@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -30,10 +29,7 @@ func (r ResponsesTx) keepIfAbsent(ctx context.Context, k *KeptResponse) (bool, e
 		ON CONFLICT (scope) DO UPDATE SET status = $2, response = $3, expires_at = $4
 		WHERE idempotency.expires_at <= $5`,
 		k.Scope, k.Status, k.Body, int64(k.Until), int64(penstock.Now()))
-	if err != nil {
-		return false, fmt.Errorf("keep a response: %w", err)
-	}
-	return n > 0, nil
+	return n > 0, wrapf(err, "keep a response")
 }
 
 // Keep stores the response in the transaction of the request. ErrReplay: the key already has one,

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 )
 
 // List is a list without pages.
@@ -33,8 +32,5 @@ var listSizes = map[List]string{
 func (tx *Tx) ListSize(ctx context.Context, l List, team string) (size int64, err error) {
 	err = tx.row(ctx, `SELECT CAST(COALESCE(n, 0) AS BIGINT)
 		FROM (`+listSizes[l]+") AS total", team).Scan(&size)
-	if err != nil {
-		return 0, fmt.Errorf("size the list of %s: %w", l, err)
-	}
-	return size, nil
+	return size, wrapf(err, "size the list of %s", l)
 }

@@ -405,10 +405,7 @@ func (es EndpointsTx) attempted(ctx context.Context, e *EndpointRow, r Attempted
 		SET state = $1, attempts = attempts + 1, next_at = $2
 		WHERE endpoint_uid = $3 AND id = $4 AND state = 'waiting' AND attempts = $5`,
 		state, int64(r.NextAt), e.UID, r.Message.ID, r.Message.Attempts)
-	if err != nil {
-		return fmt.Errorf("record an attempt of message %s: %w", r.Message.ID, err)
-	}
-	return nil
+	return wrapf(err, "record an attempt of message %s", r.Message.ID)
 }
 
 // answered stores what the results say about the endpoint.

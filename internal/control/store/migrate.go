@@ -46,10 +46,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	if have == newest { // without the lock, which a pooler of connections may keep
 		return nil
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate the database: %w", err)
-	}
-	return nil
+	_, err = provider.Up(ctx)
+	return wrapf(err, "migrate the database")
 }
 
 // released rejects a database of a development build from before the first release. Its schema

@@ -175,26 +175,18 @@ func (os OccurrencesTx) SkipWaiting(ctx context.Context, source, clock, reason s
 	_, err := os.tx.exec(ctx, `UPDATE occurrences
 		SET fate = 'skipped', reason = $1, decided_at = $2
 		WHERE source = $3 AND fate = 'waiting' AND ($4 = '' OR clock = $4)`, reason, int64(now), source, clock)
-	if err != nil {
-		return fmt.Errorf("skip what waits of %s: %w", source, err)
-	}
-	return nil
+	return wrapf(err, "skip what waits of %s", source)
 }
 
 // Decide gives an occurrence that waits its final fate. It returns false if it has one.
 func (os OccurrencesTx) Decide(ctx context.Context, r OccurrenceRow) (bool, error) {
 	n, err := os.tx.exec(ctx, decideOccurrence, occurrenceFields.changes(&r, r.UID)...)
-	if err != nil {
-		return false, fmt.Errorf("decide occurrence %s: %w", r.UID, err)
-	}
-	return n > 0, nil
+	return n > 0, wrapf(err, "decide occurrence %s", r.UID)
 }
 
 // Refuse gives an occurrence another fate in the transaction that has started its run, which a budget
 // refused.
 func (os OccurrencesTx) Refuse(ctx context.Context, r OccurrenceRow) error {
-	if _, err := os.tx.exec(ctx, refuseOccurrence, occurrenceFields.changes(&r, r.UID)...); err != nil {
-		return fmt.Errorf("refuse occurrence %s: %w", r.UID, err)
-	}
-	return nil
+	_, err := os.tx.exec(ctx, refuseOccurrence, occurrenceFields.changes(&r, r.UID)...)
+	return wrapf(err, "refuse occurrence %s", r.UID)
 }

@@ -293,10 +293,7 @@ func insertNewUnnest(ctx context.Context, tx *Tx, t table, rows [][]any) (int64,
 	}
 	tx.waiting = append(tx.waiting, unnest(t, rows))
 	added, err := tx.flush(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("insert into %s: %w", t.name, err)
-	}
-	return added, nil
+	return added, wrapf(err, "insert into %s", t.name)
 }
 
 func unnest(t table, rows [][]any) statement {

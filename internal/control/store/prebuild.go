@@ -105,10 +105,7 @@ func (ps PrebuildsTx) Retire(ctx context.Context, environment, uid string) error
 	if err == nil && n == 0 {
 		return penstock.NotFound("prebuild", uid)
 	}
-	if err != nil {
-		return fmt.Errorf("retire prebuild %s: %w", uid, err)
-	}
-	return nil
+	return wrapf(err, "retire prebuild %s", uid)
 }
 
 // Report replaces what is known of the layers in a folder of a worker. It returns the reported ones
@@ -159,10 +156,7 @@ func (ps PrebuildsTx) leave(ctx context.Context, r penstock.LayerReport, report 
 		_, err = ps.tx.exec(ctx, `DELETE FROM prebuilds
 			WHERE folder = $1 AND worker_host = $2 AND report <> $3 AND retired_at = 0`, r.Folder, r.Host, report)
 	}
-	if err != nil {
-		return fmt.Errorf("remove the prebuilds that a worker no longer has: %w", err)
-	}
-	return nil
+	return wrapf(err, "remove the prebuilds that a worker no longer has")
 }
 
 // lockEnvironments returns the environments of a report that exist or have existed. Nothing of them is
@@ -240,9 +234,6 @@ func (ps Prebuilds) Clear(ctx context.Context, now penstock.Time) error {
 			WHERE retired_at = 0 AND reported_at < $1 OR gone_at > 0 AND gone_at < $2
 				OR retired_at > 0 AND retired_at < $3`,
 			int64(now.Add(-keepUnreported)), int64(now.Add(-keepGone)), int64(now.Add(-keepRetired)))
-		if err != nil {
-			return fmt.Errorf("remove old prebuilds: %w", err)
-		}
-		return nil
+		return wrapf(err, "remove old prebuilds")
 	})
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 )
 
 // SealedRow is an encrypted value of a table with the key of its row.
@@ -116,8 +115,5 @@ func (ss Secrets) SealedRows(ctx context.Context, after SealedRow, limit int) ([
 // it was read.
 func (ss SecretsTx) Reencrypt(ctx context.Context, r SealedRow, sealed []byte) (bool, error) {
 	n, err := ss.tx.exec(ctx, reencryptSQL[r.Table].set, sealed, r.ID, r.Name, r.N, r.Sealed)
-	if err != nil {
-		return false, fmt.Errorf("seal a value of %s again: %w", r.Table, err)
-	}
-	return n > 0, nil
+	return n > 0, wrapf(err, "seal a value of %s again", r.Table)
 }

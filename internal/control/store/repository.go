@@ -241,12 +241,10 @@ func (rs Repositories) Claim(ctx context.Context, limit int, ms int64) ([]Reposi
 // away. Such a time comes from a longer poll interval.
 func (rs Repositories) Hasten(ctx context.Context, ms int64) error {
 	return rs.s.Write(ctx, func(tx *Tx) error {
-		if _, err := tx.exec(ctx, `UPDATE repositories
+		_, err := tx.exec(ctx, `UPDATE repositories
 			SET next_at = 0
-			WHERE next_at > `+tx.s.d.now+" + $1", ms); err != nil {
-			return fmt.Errorf("hasten repositories: %w", err)
-		}
-		return nil
+			WHERE next_at > `+tx.s.d.now+" + $1", ms)
+		return wrapf(err, "hasten repositories")
 	})
 }
 
@@ -279,10 +277,7 @@ func (rs RepositoriesTx) Hold(ctx context.Context, r RepositoryRow, ms int64) (b
 	n, err := rs.tx.exec(ctx, `UPDATE repositories
 		SET lease_until = `+rs.tx.s.d.now+` + $1
 		WHERE factory_uid = $2 AND token = $3`, ms, r.FactoryUID, r.Token)
-	if err != nil {
-		return false, fmt.Errorf("hold the repository of factory %s: %w", r.FactoryUID, err)
-	}
-	return n > 0, nil
+	return n > 0, wrapf(err, "hold the repository of factory %s", r.FactoryUID)
 }
 
 // Finish stores the result of a poll and ends the lease. The repository is due again
@@ -359,10 +354,7 @@ func (rs RepositoriesTx) AddCommit(ctx context.Context, factoryUID string, c Com
 	}
 	_, err := rs.tx.exec(ctx, `DELETE FROM repository_commits
 		WHERE factory_uid = $1 AND n <= $2 AND result <> $3`, factoryUID, c.N-maxCommits, string(CommitApplied))
-	if err != nil {
-		return fmt.Errorf("forget old commits of factory %s: %w", factoryUID, err)
-	}
-	return nil
+	return wrapf(err, "forget old commits of factory %s", factoryUID)
 }
 
 // Commits lists the results of the commits of a factory's repository, newest first. If before is

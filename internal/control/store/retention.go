@@ -205,7 +205,7 @@ func (ds DeliveriesTx) dropPayload(ctx context.Context, team, id string, at pens
 		WHERE delivery_id = $1`+ds.tx.s.d.lock, id); err != nil {
 		return fmt.Errorf("lock the payload of delivery %s: %w", id, err)
 	}
-	if _, err := ds.tx.exec(ctx, `DELETE FROM payloads
+	_, err := ds.tx.exec(ctx, `DELETE FROM payloads
 		WHERE delivery_id = $1
 			AND NOT EXISTS (
 				SELECT 1
@@ -214,8 +214,6 @@ func (ds DeliveriesTx) dropPayload(ctx context.Context, team, id string, at pens
 			)
 			AND NOT EXISTS (
 				SELECT 1 FROM subject_events e WHERE e.delivery_id = $1 AND (e.run_id <> '' OR e.fate = 'waiting')
-			)`, id, team, int64(at), besides); err != nil {
-		return fmt.Errorf("remove the payload of delivery %s: %w", id, err)
-	}
-	return nil
+			)`, id, team, int64(at), besides)
+	return wrapf(err, "remove the payload of delivery %s", id)
 }

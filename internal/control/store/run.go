@@ -318,10 +318,8 @@ func (rs RunsTx) lockRow(ctx context.Context, id string) error {
 	if rs.tx.s.d.lock == "" { // SQLite has one writer
 		return nil
 	}
-	if _, err := rs.tx.exec(ctx, "SELECT 1 FROM runs WHERE id = $1"+rs.tx.s.d.lock, id); err != nil {
-		return fmt.Errorf("lock run %s: %w", id, err)
-	}
-	return nil
+	_, err := rs.tx.exec(ctx, "SELECT 1 FROM runs WHERE id = $1"+rs.tx.s.d.lock, id)
+	return wrapf(err, "lock run %s", id)
 }
 
 func (d *dialect) runBy(ctx context.Context, q querier, where string, args ...any) (RunRow, error) {
@@ -353,6 +351,25 @@ func (rs RunsTx) Descendants(ctx context.Context, runID string) ([]string, error
 func (s *Store) strings(ctx context.Context, text string, args ...any) ([]string, error) {
 	rows, err := s.query(ctx, text, args...)
 	return collect(s, rows, err, "ids", func(v *string) []any { return []any{v} })
+}
+
+// only returns the first row of a list that was read to find one. Absence is penstock.CodeNotFound.
+func only[T any](list []T, err error, kind, name string) (found T, _ error) {
+	if err == nil && len(list) == 0 {
+		err = penstock.NotFound(kind, name)
+	}
+	if err != nil {
+		return found, err
+	}
+	return list[0], nil
+}
+
+// wrapf says what was attempted when err happened. It returns nil for nil.
+func wrapf(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
 }
 
 // collect reads all rows. fields returns the destinations for each row.
@@ -391,10 +408,8 @@ func (rs RunsTx) Touch(ctx context.Context, runID string) error {
 
 // SetSenders records which keys pay for the follow-ups to the present execution of a run.
 func (rs RunsTx) SetSenders(ctx context.Context, runID string, keys []string) error {
-	if _, err := rs.tx.exec(ctx, "UPDATE runs SET senders = $1 WHERE id = $2", joined(keys), runID); err != nil {
-		return fmt.Errorf("record who pays for follow-ups to run %s: %w", runID, err)
-	}
-	return nil
+	_, err := rs.tx.exec(ctx, "UPDATE runs SET senders = $1 WHERE id = $2", joined(keys), runID)
+	return wrapf(err, "record who pays for follow-ups to run %s", runID)
 }
 
 // OfForkGroup lists the runs of a team that one request has forked, in the order of their creation.

@@ -236,10 +236,7 @@ func (ss SchedulesTx) Advance(ctx context.Context, r ScheduleRow, next penstock.
 		SET next_at = $1
 		WHERE id = $2 AND next_at = $3 AND version = $4 AND enabled = 1`,
 		int64(next), r.ID, int64(r.NextAt), r.Version)
-	if err != nil {
-		return false, fmt.Errorf("advance schedule %s: %w", r.ID, err)
-	}
-	return n > 0, nil
+	return n > 0, wrapf(err, "advance schedule %s", r.ID)
 }
 
 // Ticked records when a schedule last started a run, and why its last time started none.
@@ -248,10 +245,7 @@ func (ss SchedulesTx) Ticked(ctx context.Context, id string, lastAt penstock.Tim
 		SET last_at = CASE WHEN $1 > last_at THEN $1 ELSE last_at END, last_error = $2
 		WHERE id = $3`
 	_, err := ss.tx.exec(ctx, set, int64(lastAt), problem, id)
-	if err != nil {
-		return fmt.Errorf("record a time of schedule %s: %w", id, err)
-	}
-	return nil
+	return wrapf(err, "record a time of schedule %s", id)
 }
 
 // Enabled lists enabled schedules of all teams after an id, at most limit.

@@ -167,10 +167,8 @@ func (rs RunsTx) Index(ctx context.Context, texts []SearchText) error {
 		// The title comes first, so that a short word can match its start.
 		rows[i] = []any{t.RunID, strings.ToLower(t.title + "\n" + t.skill + "\n" + t.prompt)}
 	}
-	if err := rs.tx.s.d.index(ctx, rs.tx, rows); err != nil {
-		return fmt.Errorf("index %d runs: %w", len(texts), err)
-	}
-	return nil
+	err := rs.tx.s.d.index(ctx, rs.tx, rows)
+	return wrapf(err, "index %d runs", len(texts))
 }
 
 // indexSQLite passes all texts to FTS5 in one statement, because FTS5 writes to disk at the end of

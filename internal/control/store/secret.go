@@ -121,13 +121,7 @@ func (ss SecretsTx) Lock(ctx context.Context, team, name string) (SecretRow, err
 
 func (ss secretReads) readOne(ctx context.Context, team, name string) (SecretRow, error) {
 	list, err := ss.read(ctx, "WHERE s.team = $1 AND s.name = $2", team, name)
-	if err == nil && len(list) == 0 {
-		err = penstock.NotFound("secret", name)
-	}
-	if err != nil {
-		return SecretRow{}, err
-	}
-	return list[0], nil
+	return only(list, err, "secret", name)
 }
 
 // Use reads the existing secrets among names, and prevents their change or deletion until
@@ -150,11 +144,9 @@ func (ss SecretsTx) lockNamed(ctx context.Context, team string, names []string) 
 		return nil
 	}
 	where, args := namedSecrets(team, names)
-	if _, err := ss.tx.exec(ctx, `SELECT 1
-		FROM secrets s `+where+" ORDER BY s.name"+ss.tx.s.d.lock, args...); err != nil {
-		return fmt.Errorf("lock secrets: %w", err)
-	}
-	return nil
+	_, err := ss.tx.exec(ctx, `SELECT 1
+		FROM secrets s `+where+" ORDER BY s.name"+ss.tx.s.d.lock, args...)
+	return wrapf(err, "lock secrets")
 }
 
 // Count returns the number of a team's secrets. Other transactions that count them wait
@@ -187,10 +179,7 @@ func (ss SecretsTx) Set(ctx context.Context, r SecretRow) error {
 	if err == nil && n == 0 {
 		return penstock.NotFound("secret", r.Name)
 	}
-	if err != nil {
-		return fmt.Errorf("store secret %s: %w", r.Name, err)
-	}
-	return nil
+	return wrapf(err, "store secret %s", r.Name)
 }
 
 // Delete removes a secret and its value. It locks the row, so that nothing can start to use
@@ -200,10 +189,7 @@ func (ss SecretsTx) Delete(ctx context.Context, team, name string) error {
 	if err == nil && n == 0 {
 		return penstock.NotFound("secret", name)
 	}
-	if err != nil {
-		return fmt.Errorf("delete secret %s: %w", name, err)
-	}
-	return nil
+	return wrapf(err, "delete secret %s", name)
 }
 
 // SetUses records the secrets that a resource names. Without names, it removes the record.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -75,10 +74,7 @@ func (s Sessions) Drop(ctx context.Context, created, used penstock.Time, limit i
 					OR key_uid IN (SELECT uid FROM api_keys WHERE revoked_at > 0)
 				LIMIT $3
 			)`, int64(created), int64(used), limit)
-		if err != nil {
-			return fmt.Errorf("drop sessions: %w", err)
-		}
-		return nil
+		return wrapf(err, "drop sessions")
 	})
 	return dropped, err
 }

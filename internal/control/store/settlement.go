@@ -162,10 +162,7 @@ func (cs CallsTx) Counted(ctx context.Context, runID string, execution int) (boo
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("look for calls of run %s: %w", runID, err)
-	}
-	return true, nil
+	return err == nil, wrapf(err, "look for calls of run %s", runID)
 }
 
 // count moves a call from what is reserved to what is spent, on the accounts for which it counts. Accounts

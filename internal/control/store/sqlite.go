@@ -60,10 +60,8 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 	s.read.SetMaxOpenConns(sqliteReaders)
 	s.read.SetMaxIdleConns(sqliteReaders)
 	s.close = append(s.close, s.read.Close)
-	if err := s.startCheckpoints(path); err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
-	}
-	return nil
+	err = s.startCheckpoints(path)
+	return wrapf(err, "open %s", path)
 }
 
 // firstConn makes the connection that switches a new file to WAL mode. SQLite does not wait for

@@ -83,10 +83,7 @@ func (rs RunsTx) Noticed(ctx context.Context, q QuietRun, now penstock.Time) err
 	_, err := rs.tx.exec(ctx, `UPDATE runs
 		SET progress_at = $1, progress_seq = last_seq
 		WHERE id = $2 AND last_seq = $3 AND progress_seq <> last_seq`, int64(now), q.ID, q.LastSeq)
-	if err != nil {
-		return fmt.Errorf("record the progress of run %s: %w", q.ID, err)
-	}
-	return nil
+	return wrapf(err, "record the progress of run %s", q.ID)
 }
 
 // Stall marks a run as stalled, with its event, once. It returns nil if the run has had an event since it was

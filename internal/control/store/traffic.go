@@ -57,12 +57,10 @@ func (e ExecutionsTx) setSealed(ctx context.Context, runID string, sealed bool) 
 	if sealed {
 		value = sealedYes
 	}
-	if _, err := e.tx.exec(ctx, `UPDATE runs
+	_, err := e.tx.exec(ctx, `UPDATE runs
 		SET sealed = $1
-		WHERE id = $2 AND sealed < $1`, value, runID); err != nil {
-		return fmt.Errorf("record whether run %s is sealed: %w", runID, err)
-	}
-	return nil
+		WHERE id = $2 AND sealed < $1`, value, runID)
+	return wrapf(err, "record whether run %s is sealed", runID)
 }
 
 func (e ExecutionsTx) setTraffic(ctx context.Context, l penstock.Lease, hosts []penstock.HostTraffic) error {

@@ -139,13 +139,7 @@ func (ws webhookReads) Find(ctx context.Context, team, factoryUID, uid string) (
 
 func (ws webhookReads) one(ctx context.Context, uid, where string, args ...any) (WebhookRow, error) {
 	list, err := ws.read(ctx, where, args...)
-	if err == nil && len(list) == 0 {
-		err = penstock.NotFound("webhook", uid)
-	}
-	if err != nil {
-		return WebhookRow{}, err
-	}
-	return list[0], nil
+	return only(list, err, "webhook", uid)
 }
 
 // List returns a factory's webhooks by name.
@@ -188,10 +182,8 @@ func (ws WebhooksTx) Add(ctx context.Context, w WebhookRow) error {
 // Set stores the editable fields of a webhook that was read in the transaction. It does not
 // change the secrets.
 func (ws WebhooksTx) Set(ctx context.Context, w WebhookRow) error {
-	if _, err := ws.tx.exec(ctx, setWebhook, webhookFields.changes(&w, w.UID)...); err != nil {
-		return fmt.Errorf("store webhook %s: %w", w.UID, err)
-	}
-	return nil
+	_, err := ws.tx.exec(ctx, setWebhook, webhookFields.changes(&w, w.UID)...)
+	return wrapf(err, "store webhook %s", w.UID)
 }
 
 // SetSecret sets the current secret of a webhook. Earlier ones expire at until, if not
@@ -210,20 +202,16 @@ func (ws WebhooksTx) SetSecret(ctx context.Context, uid string, secret SealedSec
 		WHERE webhook_uid = $1 AND expires_at <= $2`, uid, over); err != nil {
 		return fmt.Errorf("end the secrets of webhook %s: %w", uid, err)
 	}
-	if _, err := ws.tx.exec(ctx, `INSERT INTO webhook_secrets (webhook_uid, n, sealed)
-		VALUES ($1, $2, $3)`, uid, secret.N, secret.Sealed); err != nil {
-		return fmt.Errorf("store a secret of webhook %s: %w", uid, err)
-	}
-	return nil
+	_, err := ws.tx.exec(ctx, `INSERT INTO webhook_secrets (webhook_uid, n, sealed)
+		VALUES ($1, $2, $3)`, uid, secret.N, secret.Sealed)
+	return wrapf(err, "store a secret of webhook %s", uid)
 }
 
 // EndSecrets ends every secret of a webhook at once. The webhook then waits for a secret
 // with another name.
 func (ws WebhooksTx) EndSecrets(ctx context.Context, uid string) error {
-	if _, err := ws.tx.exec(ctx, "DELETE FROM webhook_secrets WHERE webhook_uid = $1", uid); err != nil {
-		return fmt.Errorf("end the secrets of webhook %s: %w", uid, err)
-	}
-	return nil
+	_, err := ws.tx.exec(ctx, "DELETE FROM webhook_secrets WHERE webhook_uid = $1", uid)
+	return wrapf(err, "end the secrets of webhook %s", uid)
 }
 
 // NextSecret returns the number of the next secret of a webhook. A webhook never reuses a

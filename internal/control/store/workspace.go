@@ -67,10 +67,7 @@ func (f FilesTx) Turn(ctx context.Context, runID, promptID string) (turn int64, 
 	err = f.tx.row(ctx, `SELECT count(*) + 1
 		FROM followups
 		WHERE run_id = $1 AND id <= $2`, runID, promptID).Scan(&turn)
-	if err != nil {
-		return 0, fmt.Errorf("number the turns of run %s: %w", runID, err)
-	}
-	return turn, nil
+	return turn, wrapf(err, "number the turns of run %s", runID)
 }
 
 // SaveCheckpoint adds a checkpoint to a locked run, with the pack that came with it and the uids of all
@@ -301,10 +298,8 @@ func (f FilesTx) Supersede(ctx context.Context, runID string, turn int64) error 
 	if err := f.tx.row(ctx, "SELECT count(*) FROM followups WHERE run_id = $1", runID).Scan(&followups); err != nil {
 		return fmt.Errorf("number the turns of run %s: %w", runID, err)
 	}
-	if _, err := f.tx.exec(ctx, `UPDATE checkpoints
+	_, err := f.tx.exec(ctx, `UPDATE checkpoints
 		SET superseded = CASE WHEN turn > $1 THEN 1 ELSE superseded END, restore = CASE WHEN turn = $1 THEN $2 ELSE 0 END
-		WHERE run_id = $3`, turn, followups+1, runID); err != nil {
-		return fmt.Errorf("take run %s back to turn %d: %w", runID, turn, err)
-	}
-	return nil
+		WHERE run_id = $3`, turn, followups+1, runID)
+	return wrapf(err, "take run %s back to turn %d", runID, turn)
 }

@@ -48,9 +48,6 @@ type AssignedCheckpoint struct {
 	Content []File `json:"content"` // the packs, in the order of Packs
 }
 
-// MaxPacks is how many packs a checkpoint may need.
-const MaxPacks = 32
-
 // Checkpoint is a saved turn of a run, as callers see it. Turns are numbered from 1 by their message;
 // turn 0 is what a run was forked from.
 type Checkpoint struct {

@@ -2,7 +2,6 @@ package penstock
 
 import (
 	"slices"
-	"time"
 )
 
 // EventEndpoint receives messages about events as signed requests: EventEndpoint of the API.
@@ -57,11 +56,6 @@ const (
 	FormatSlackApp EndpointFormat = "slack_app"
 )
 
-// EndpointFormats lists the formats that an endpoint can have.
-func EndpointFormats() []EndpointFormat {
-	return []EndpointFormat{FormatStandard, FormatSlack, FormatSlackApp}
-}
-
 // EndpointEvent is a type of messages.
 type EndpointEvent string
 
@@ -93,17 +87,6 @@ const (
 	// EventEndpointPing is sent only on request, whatever the events of the endpoint are.
 	EventEndpointPing EndpointEvent = "endpoint.ping"
 )
-
-// EndpointEvents lists the types that an endpoint can choose.
-func EndpointEvents() []EndpointEvent {
-	return []EndpointEvent{
-		EventRunCreated, EventRunStarted, EventRunBlocked, EventRunStalled, EventRunHollow, EventRunSucceeded,
-		EventRunFailed, EventRunErrored, EventRunCancelled, EventRunBudgetThreshold, EventBudgetThreshold,
-		EventBudgetExceeded, EventAutomationPaused, EventAutomationDegraded, EventAutomationSilent, EventAutomationBack,
-		EventDefinitionApplied, EventDefinitionRejected, EventWebhookFailing, EventScheduleMissed, EventWorkerLost,
-		EventEndpointDisabled,
-	}
-}
 
 // EventOf returns the type of message that a run sends when it enters a state, or "".
 func EventOf(s State) EndpointEvent {
@@ -165,23 +148,6 @@ type EndpointAttempt struct {
 	TookMs    int64         `json:"took_ms,omitzero"`     // not of private addresses
 	NextAt    Time          `json:"next_attempt_at,omitzero"`
 }
-
-// retries is how long after an attempt that failed the next one follows.
-var retries = []time.Duration{
-	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour,
-}
-
-// RetryMessage returns how long to wait after so many failed attempts, before jitter. ok is false after the last
-// one.
-func RetryMessage(failed int) (wait time.Duration, ok bool) {
-	if failed < 1 || failed > len(retries) {
-		return 0, false
-	}
-	return retries[failed-1], true
-}
-
-// DisableAfter is how long an endpoint may fail before it is disabled.
-const DisableAfter = 5 * 24 * time.Hour
 
 // Wants reports whether the endpoint chose a type of messages of a factory ("": of none).
 func (e EventEndpoint) Wants(event EndpointEvent, factoryUID string) bool {

@@ -26,14 +26,6 @@ const (
 // OnHollows lists every value.
 func OnHollows() []OnHollow { return []OnHollow{HollowAlert, HollowFail, HollowNone} }
 
-// DidNothing explains a run that is FAILED because it is hollow, for this reason.
-func DidNothing(reason string) *StatusMessage {
-	return &StatusMessage{
-		Message:   reason + " Its automation has `on_hollow: fail`, so the run is FAILED.",
-		ErrorCode: CodeAgentDidNothing,
-	}
-}
-
 // Hollow says in a sentence why a run with this evidence did nothing, although it succeeded. It
 // returns "" if the run did something.
 func (e Evidence) Hollow() string {

@@ -25,12 +25,6 @@ type Factory struct {
 	FactorySettings
 }
 
-// FactoryPage is a page of factories, by name.
-type FactoryPage struct {
-	Factories []Factory `json:"factories"`
-	PageInfo  PageInfo  `json:"page_info"`
-}
-
 // FactoryQuery selects and pages factories.
 type FactoryQuery struct {
 	Search string // part of a name or alias, ignoring case; "": all

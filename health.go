@@ -15,14 +15,14 @@ type HealthRules struct {
 	ExpectEvery Period `json:"expect_every,omitempty"`
 }
 
-// ValidExpectEvery reports whether ExpectEvery is "", 0, or a time from [MinExpectEvery] to [MaxPeriod].
+// ValidExpectEvery reports whether ExpectEvery is "", 0, or a time from [minExpectEvery] to [maxPeriod].
 func (r HealthRules) ValidExpectEvery() bool {
 	every := r.Expected()
-	return r.ExpectEvery.Valid() && (every == 0 || every >= MinExpectEvery)
+	return r.ExpectEvery.Valid() && (every == 0 || every >= minExpectEvery)
 }
 
-// MinExpectEvery is the shortest ExpectEvery, except 0.
-const MinExpectEvery = time.Minute
+// minExpectEvery is the shortest ExpectEvery, except 0.
+const minExpectEvery = time.Minute
 
 // Expected returns how often a start is expected; 0: not.
 func (r HealthRules) Expected() time.Duration { return r.ExpectEvery.Or(0) }
@@ -43,27 +43,12 @@ type Silence struct {
 	Reason string `json:"reason"`
 }
 
-// NewSilence returns a silence with its reason in words. last is the last start, or since when one is expected.
-func NewSilence(since, last Time, every Period) *Silence {
-	return &Silence{since, fmt.Sprintf("It has started nothing since %s; a start is expected every %s.", last, every)}
-}
-
 // Failures are the runs in a row that failed.
 type Failures struct {
 	Since     Time   `json:"since"`
 	Failures  int    `json:"failures"`
 	LastRunID string `json:"last_run_id"`
 	Reason    string `json:"reason"`
-}
-
-// NewFailures returns failures with their reason in words.
-func NewFailures(since Time, n int, lastRunID string) *Failures {
-	f := Failures{Since: since, Failures: n, LastRunID: lastRunID}
-	f.Reason = fmt.Sprintf("%d runs in a row failed; the last one is run %s.", n, lastRunID)
-	if n == 1 {
-		f.Reason = fmt.Sprintf("Run %s failed.", lastRunID)
-	}
-	return &f
 }
 
 // Skips says why something that is paused starts nothing. what is an automation or a schedule.

@@ -31,7 +31,7 @@ const (
 // The bounds of the time after which a run stalls.
 const (
 	MinStallAfter = time.Minute
-	MaxStallAfter = 30 * 24 * time.Hour
+	maxStallAfter = 30 * 24 * time.Hour
 )
 
 // StallRule says when a run that works has stalled.
@@ -42,7 +42,7 @@ type StallRule struct {
 
 // Check returns what is wrong with r, "" if nothing is.
 func (r StallRule) Check() string {
-	if r.After != 0 && (r.After < MinStallAfter || r.After > MaxStallAfter) {
+	if r.After != 0 && (r.After < MinStallAfter || r.After > maxStallAfter) {
 		return "must be a duration from 1m to 720h, such as 15m; 0 disables it"
 	}
 	return ""

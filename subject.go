@@ -19,7 +19,7 @@ type SubjectRules struct {
 	SubjectScope SubjectScope `json:"subject_scope,omitempty"` // automation when absent
 	WhenBusy     WhenBusy     `json:"when_busy,omitempty"`     // coalesce when absent
 	// Quiet is how long no event of the subject must come before what waits starts. If it is absent, the
-	// first event starts at once, and later ones wait for [DefaultQuiet].
+	// first event starts at once, and later ones wait for 30 seconds.
 	Quiet       Period `json:"quiet,omitempty"`
 	LongestWait Period `json:"longest_wait,omitempty"` // the most that an event waits for that
 	Keep        Period `json:"keep,omitempty"`         // how long events continue a run that has succeeded
@@ -35,13 +35,8 @@ type SubjectRules struct {
 	ClosesRun bool      `json:"closes_run,omitempty"`
 }
 
-// The defaults of [SubjectRules].
-const (
-	DefaultQuiet        = 30 * time.Second
-	DefaultLongestWait  = 5 * time.Minute
-	DefaultKeep         = 14 * 24 * time.Hour
-	DefaultMaxFollowups = 20
-)
+// defaultMaxFollowups is the default of [SubjectRules].
+const defaultMaxFollowups = 20
 
 // MostFollowups is the largest MaxFollowups.
 const MostFollowups = 1000
@@ -52,7 +47,7 @@ const SubjectAuto = "auto"
 // Followups returns MaxFollowups or its default.
 func (r SubjectRules) Followups() int {
 	if r.MaxFollowups == nil {
-		return DefaultMaxFollowups
+		return defaultMaxFollowups
 	}
 	return *r.MaxFollowups
 }
@@ -108,8 +103,8 @@ func (w WhenBusy) Valid() bool { return w == "" || slices.Contains(WhensBusy(), 
 // Period is a time such as 30s, 5m or 14d. "" stands for its default.
 type Period string
 
-// MaxPeriod is the longest Period.
-const MaxPeriod = 366 * 24 * time.Hour
+// maxPeriod is the longest Period.
+const maxPeriod = 366 * 24 * time.Hour
 
 // UnmarshalJSON also reads a number, of seconds.
 func (p *Period) UnmarshalJSON(b []byte) error {
@@ -146,10 +141,10 @@ func (p Period) parse() (time.Duration, error) {
 	return days + d, nil
 }
 
-// Valid reports whether p is "", 0, or a time up to [MaxPeriod].
+// Valid reports whether p is "", 0, or a time up to [maxPeriod].
 func (p Period) Valid() bool {
 	d, err := p.parse()
-	return p == "" || err == nil && d >= 0 && d <= MaxPeriod
+	return p == "" || err == nil && d >= 0 && d <= maxPeriod
 }
 
 // Or returns the time of p, or another one for "".

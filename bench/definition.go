@@ -191,7 +191,9 @@ func (p *process) cpuTimeOfAll() time.Duration {
 func (p *process) tracked(ctx context.Context) error {
 	deadline := time.Now().Add(3 * time.Minute)
 	for {
-		var page penstock.FactoryPage
+		var page struct {
+			Factories []penstock.Factory `json:"factories"`
+		}
 		if err := p.call(ctx, http.MethodGet, "/factory?limit=500", nil, &page); err != nil {
 			return err
 		}

@@ -103,7 +103,7 @@ func (w *world) read(t *testing.T, path string, into any) []byte {
 // factory is the one of an alias.
 func (w *world) factory(t *testing.T, alias string) penstock.Factory {
 	t.Helper()
-	var page penstock.FactoryPage
+	var page factory.Page
 	w.read(t, "factory?search="+alias, &page)
 	if len(page.Factories) != 1 {
 		t.Fatalf("got %d factories with the alias %s, want 1", len(page.Factories), alias)

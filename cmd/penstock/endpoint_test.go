@@ -193,7 +193,7 @@ func TestEventTypes(t *testing.T) {
 			t.Errorf("the example of %s is %+v", each.Type, each.Example)
 		}
 	}
-	if want := append(penstock.EndpointEvents(), penstock.EventEndpointPing); !slices.Equal(got, want) {
+	if want := append(announce.Events(), penstock.EventEndpointPing); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -77,7 +78,7 @@ func TestANewValueOfASecretThatWaitsIsShown(t *testing.T) {
 		f := w.trackFiles(files)
 		waits := func(when string, want ...string) {
 			t.Helper()
-			var page penstock.FactoryPage
+			var page factory.Page
 			w.ask(http.MethodGet, "/factory", nil, http.StatusOK, &page)
 			for how, got := range map[string]penstock.Factory{"read": w.get(), "listed": page.Factories[0], "synced": w.sync()} {
 				if diff := cmp.Diff(want, got.Definition.OutdatedWebhooks); diff != "" {

@@ -441,13 +441,13 @@ func TestFiveDaysOfFailuresDisable(t *testing.T) {
 				"UPDATE event_endpoints SET failing_since = %d WHERE uid = '%s'", int64(penstock.Now().Add(-d)), e.UID,
 			))
 		}
-		ago(penstock.DisableAfter - time.Hour)
+		ago(store.DisableAfter - time.Hour)
 		w.hurry()
 		w.waitForAttempts(e.UID, 2)
 		if !w.read(e.UID).Enabled {
 			w.T.Fatal("it was disabled before 5 days")
 		}
-		ago(penstock.DisableAfter)
+		ago(store.DisableAfter)
 		w.hurry()
 		other.waitFor(1)
 		if shown := w.read(e.UID); shown.Enabled || !strings.Contains(shown.DisabledReason, "5 days") {

@@ -208,8 +208,8 @@ func (s *Endpoints) Create(
 		UID: penstock.NewUID(), Enabled: true, Format: penstock.FormatStandard, CreatedAt: now,
 	}}
 	request.Set(&row.Format, req.Format)
-	if !slices.Contains(penstock.EndpointFormats(), row.Format) {
-		return out, unsupportedFormat("must be one of %s", request.Enumerated(penstock.EndpointFormats()))
+	if !slices.Contains(formats(), row.Format) {
+		return out, unsupportedFormat("must be one of %s", request.Enumerated(formats()))
 	}
 	v := sealed{Secrets: []penstock.EndpointSecret{}}
 	if row.Format == penstock.FormatStandard {
@@ -336,8 +336,8 @@ func (s *Endpoints) change(
 		row.Events = []penstock.EndpointEvent{}
 	}
 	for i, event := range row.Events {
-		if !slices.Contains(penstock.EndpointEvents(), event) {
-			bad(fmt.Sprintf("/events/%d", i), "must be one of %s", request.Enumerated(penstock.EndpointEvents()))
+		if !slices.Contains(Events(), event) {
+			bad(fmt.Sprintf("/events/%d", i), "must be one of %s", request.Enumerated(Events()))
 		}
 	}
 	if len(row.FactoryUIDs) > maxFactories {
@@ -549,4 +549,9 @@ func (s *sender) checkURL(text string) (origin, wrong string) {
 		return "", wrong
 	}
 	return u.Scheme + "://" + u.Host, ""
+}
+
+// formats lists the formats that an endpoint can have.
+func formats() []penstock.EndpointFormat {
+	return []penstock.EndpointFormat{penstock.FormatStandard, penstock.FormatSlack, penstock.FormatSlackApp}
 }

@@ -39,7 +39,7 @@ var descriptions = map[penstock.EndpointEvent]string{
 // EventTypes lists the types of messages, each with an example.
 func (s *Endpoints) EventTypes() []EventType {
 	var list []EventType
-	for _, event := range append(penstock.EndpointEvents(), penstock.EventEndpointPing) {
+	for _, event := range append(Events(), penstock.EventEndpointPing) {
 		list = append(list, EventType{event, descriptions[event], s.example(event)})
 	}
 	return list
@@ -101,3 +101,16 @@ func (s *Endpoints) example(event penstock.EndpointEvent) penstock.EndpointMessa
 
 // exampleTime is 2026-02-02T09:30:00Z.
 const exampleTime penstock.Time = 1_770_024_600_000
+
+// Events lists the types that an endpoint can choose.
+func Events() []penstock.EndpointEvent {
+	return []penstock.EndpointEvent{
+		penstock.EventRunCreated, penstock.EventRunStarted, penstock.EventRunBlocked, penstock.EventRunStalled,
+		penstock.EventRunHollow, penstock.EventRunSucceeded, penstock.EventRunFailed, penstock.EventRunErrored,
+		penstock.EventRunCancelled, penstock.EventRunBudgetThreshold, penstock.EventBudgetThreshold,
+		penstock.EventBudgetExceeded, penstock.EventAutomationPaused, penstock.EventAutomationDegraded,
+		penstock.EventAutomationSilent, penstock.EventAutomationBack, penstock.EventDefinitionApplied,
+		penstock.EventDefinitionRejected, penstock.EventWebhookFailing, penstock.EventScheduleMissed,
+		penstock.EventWorkerLost, penstock.EventEndpointDisabled,
+	}
+}

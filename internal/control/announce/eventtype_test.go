@@ -40,7 +40,7 @@ func TestTheContractListsEachMessage(t *testing.T) {
 	if diff := cmp.Diff(slices.Sorted(slices.Values(all)), slices.Sorted(slices.Values(listed))); diff != "" {
 		t.Errorf("the webhooks of the contract: %s", diff)
 	}
-	choices = penstock.EndpointEvents()
+	choices = announce.Events()
 	for schema, want := range map[string][]penstock.EndpointEvent{"EventType": choices, "MessageType": all} {
 		var got []penstock.EndpointEvent
 		for _, value := range doc.Components.Schemas[schema].Value.Enum {

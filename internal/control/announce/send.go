@@ -248,7 +248,7 @@ func (s *Endpoints) attempt(
 	if got.wait > 0 {
 		a.WaitUntil = now.Add(min(got.wait, maxWait))
 	}
-	if wait, more := penstock.RetryMessage(a.Attempt); more {
+	if wait, more := retryAfter(a.Attempt); more {
 		a.NextAt = max(now.Add(wait+rand.N(wait/5)), a.WaitUntil)
 	}
 	return a
@@ -470,4 +470,18 @@ func explain(err error) string {
 		return "The certificate of the endpoint is not valid."
 	}
 	return "The connection failed, or the endpoint closed it before an answer."
+}
+
+// retries is how long after an attempt that failed the next one follows.
+var retries = []time.Duration{
+	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour,
+}
+
+// retryAfter returns how long to wait after so many failed attempts, before jitter. ok is false after the last
+// one.
+func retryAfter(failed int) (wait time.Duration, ok bool) {
+	if failed < 1 || failed > len(retries) {
+		return 0, false
+	}
+	return retries[failed-1], true
 }

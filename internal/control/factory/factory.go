@@ -63,12 +63,12 @@ type Dispatched struct {
 // List returns a page of the team's factories, by name.
 func (s *Factories) List(
 	ctx context.Context, p penstock.Principal, q penstock.FactoryQuery,
-) (penstock.FactoryPage, error) {
+) (Page, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesRead); err != nil {
-		return penstock.FactoryPage{}, err
+		return Page{}, err
 	}
 	rows, next, err := s.store.Factories.List(ctx, p.Team, q)
-	page := penstock.FactoryPage{
+	page := Page{
 		Factories: make([]penstock.Factory, len(rows)), PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next},
 	}
 	if err != nil {
@@ -416,4 +416,10 @@ func together(errs []penstock.FieldError, err error) error {
 		return err
 	}
 	return penstock.InvalidFields(errs...)
+}
+
+// Page is a page of factories, by name.
+type Page struct {
+	Factories []penstock.Factory `json:"factories"`
+	PageInfo  penstock.PageInfo  `json:"page_info"`
 }

@@ -69,8 +69,8 @@ func (s *Executions) saveCheckpoint(ctx context.Context, l penstock.Lease, u pen
 func checkCheckpoint(u penstock.Upload) error {
 	c := u.Checkpoint
 	switch n := len(c.Packs); {
-	case n == 0 || n > penstock.MaxPacks:
-		return penstock.Invalid("/checkpoint/packs", "has %d items; 1 to %d are allowed", n, penstock.MaxPacks)
+	case n == 0 || n > MaxPacks:
+		return penstock.Invalid("/checkpoint/packs", "has %d items; 1 to %d are allowed", n, MaxPacks)
 	case c.Packs[n-1] != u.ID || slices.Index(c.Packs, u.ID) < n-1:
 		return penstock.Invalid("/checkpoint/packs", "must end with the id of the upload")
 	case !penstock.ValidID(c.PromptID):
@@ -153,3 +153,6 @@ func (s *Turns) Checkpoints(ctx context.Context, p penstock.Principal, id string
 	}
 	return list, err
 }
+
+// MaxPacks is how many packs a checkpoint may need.
+const MaxPacks = 32

@@ -89,7 +89,7 @@ func TestSavedFilesAreEncryptedAndBelongToTheirRun(t *testing.T) {
 		}
 		for name, u := range map[string]penstock.SavedCheckpoint{
 			"no packs":      {PromptID: mine.ID},
-			"too many":      {PromptID: mine.ID, Packs: slices.Repeat([]string{first}, penstock.MaxPacks+1)},
+			"too many":      {PromptID: mine.ID, Packs: slices.Repeat([]string{first}, run.MaxPacks+1)},
 			"not its own":   {PromptID: mine.ID, Packs: []string{first}},
 			"not a message": {PromptID: "x", Packs: []string{"0193c6f0-0000-7000-8000-000000000001"}},
 		} {

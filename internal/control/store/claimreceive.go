@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -24,6 +25,13 @@ func (r *subjectRun) waits() bool {
 	return r != nil && r.promptState == PromptWaiting &&
 		(r.state == penstock.StateQueued || r.state == penstock.StateBlocked)
 }
+
+// The defaults of [penstock.SubjectRules].
+const (
+	defaultQuiet       = 30 * time.Second
+	defaultLongestWait = 5 * time.Minute
+	defaultKeep        = 14 * 24 * time.Hour
+)
 
 // receive decides what becomes of an event on a locked subject. joined counts the events that join stored runs.
 func (su SubjectsTx) receive(
@@ -131,8 +139,8 @@ func (su SubjectsTx) begin(s *SubjectRow, started *NewRun, before *subjectRun) {
 
 // gather makes an event wait for the run that works on its subject.
 func (su SubjectsTx) gather(ctx context.Context, s *SubjectRow, e *SubjectEventRow, at penstock.Time) error {
-	longest := s.Rules.LongestWait.Or(penstock.DefaultLongestWait)
-	quiet := penstock.DefaultQuiet
+	longest := s.Rules.LongestWait.Or(defaultLongestWait)
+	quiet := defaultQuiet
 	switch s.Rules.WhenBusy {
 	case penstock.WhenBusyQueue:
 		quiet = 0
@@ -179,7 +187,7 @@ func readyAt(rules penstock.SubjectRules, first, latest penstock.Time) penstock.
 	if quiet == 0 {
 		return 0
 	}
-	return min(latest.Add(quiet), first.Add(rules.LongestWait.Or(penstock.DefaultLongestWait)))
+	return min(latest.Add(quiet), first.Add(rules.LongestWait.Or(defaultLongestWait)))
 }
 
 // supersede ends what waits of a subject, because a newer event of the same automation replaces it.

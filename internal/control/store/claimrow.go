@@ -115,7 +115,7 @@ func (r SubjectRow) ContinuesWith(state penstock.State, finishedAt, now penstock
 	case !state.Done():
 		return true
 	}
-	return state == penstock.StateSucceeded && now < finishedAt.Add(r.Rules.Keep.Or(penstock.DefaultKeep))
+	return state == penstock.StateSucceeded && now < finishedAt.Add(r.Rules.Keep.Or(defaultKeep))
 }
 
 // Set stores a subject that was read and locked in the transaction.

@@ -31,14 +31,14 @@ var healthFields = newResource("health", "h",
 // health returns what is stored, by rules that come from the row of the automation or schedule.
 func (r healthRow) health(rules penstock.HealthRules) (h penstock.Health) {
 	if r.pausedAt != 0 {
-		h.Paused = penstock.NewFailures(r.pausedAt, r.failures, r.lastRunID)
+		h.Paused = newFailures(r.pausedAt, r.failures, r.lastRunID)
 		return h
 	}
 	if r.degradedAt != 0 {
-		h.Degraded = penstock.NewFailures(r.degradedAt, r.failures, r.lastRunID)
+		h.Degraded = newFailures(r.degradedAt, r.failures, r.lastRunID)
 	}
 	if r.silentAt != 0 {
-		h.Silent = penstock.NewSilence(r.silentAt, r.firedAt, rules.ExpectEvery)
+		h.Silent = newSilence(r.silentAt, r.firedAt, rules.ExpectEvery)
 	}
 	return h
 }
@@ -260,4 +260,20 @@ func (a AutomationsTx) Looked(ctx context.Context, e Expectation, now penstock.T
 		return nil
 	}
 	return a.tx.Endpoints().announceSilence(ctx, e, silent != 0)
+}
+
+// newSilence returns a silence with its reason in words. last is the last start, or since when one is expected.
+func newSilence(since, last penstock.Time, every penstock.Period) *penstock.Silence {
+	reason := fmt.Sprintf("It has started nothing since %s; a start is expected every %s.", last, every)
+	return &penstock.Silence{Since: since, Reason: reason}
+}
+
+// newFailures returns failures with their reason in words.
+func newFailures(since penstock.Time, n int, lastRunID string) *penstock.Failures {
+	f := penstock.Failures{Since: since, Failures: n, LastRunID: lastRunID}
+	f.Reason = fmt.Sprintf("%d runs in a row failed; the last one is run %s.", n, lastRunID)
+	if n == 1 {
+		f.Reason = fmt.Sprintf("Run %s failed.", lastRunID)
+	}
+	return &f
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -391,7 +392,7 @@ func (es EndpointsTx) attempted(ctx context.Context, e *EndpointRow, r Attempted
 		if r.Gone {
 			e.Enabled, e.DisabledReason = false, "The endpoint answered 410 Gone: it wants no more messages."
 		}
-		if e.Enabled && r.At.Sub(e.Stats.FailingSince) >= penstock.DisableAfter {
+		if e.Enabled && r.At.Sub(e.Stats.FailingSince) >= DisableAfter {
 			e.Enabled, e.DisabledReason = false, "No attempt has succeeded for 5 days."
 		}
 	}
@@ -430,3 +431,6 @@ func (es EndpointsTx) answered(ctx context.Context, e EndpointRow) error {
 		Data: penstock.EndpointData{EndpointUID: e.UID},
 	})
 }
+
+// DisableAfter is how long an endpoint may fail before it is disabled.
+const DisableAfter = 5 * 24 * time.Hour

@@ -84,7 +84,7 @@ func (m Move) hollow(reason string) Move {
 	if m.Run.OnHollow != penstock.HollowFail {
 		return m
 	}
-	m.To, m.Message, m.TimelineEvent = penstock.StateFailed, penstock.DidNothing(reason), penstock.TimelineFailed
+	m.To, m.Message, m.TimelineEvent = penstock.StateFailed, didNothing(reason), penstock.TimelineFailed
 	return m.with("message", m.Message.Message).with("error_code", string(m.Message.ErrorCode))
 }
 
@@ -251,4 +251,12 @@ func (rs RunsTx) moveQueue(ctx context.Context, m Move, now penstock.Time) error
 	}
 	rs.tx.Nudge(TopicQueue)
 	return nil
+}
+
+// didNothing explains a run that is FAILED because it is hollow, for this reason.
+func didNothing(reason string) *penstock.StatusMessage {
+	return &penstock.StatusMessage{
+		Message:   reason + " Its automation has `on_hollow: fail`, so the run is FAILED.",
+		ErrorCode: penstock.CodeAgentDidNothing,
+	}
 }

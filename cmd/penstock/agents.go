@@ -42,21 +42,21 @@ type knownAgent struct {
 	checked   bool
 	err       error     // of the last check
 	failures  int       // checks that failed one after the other
-	again     time.Time // when the next check is due, or after a passed one the next look at the files
+	next      time.Time // when the next check is due, or after a passed one the next look at the files
 }
 
 const (
 	// lookEvery is how often the folder is read: installing needs no restart.
 	lookEvery = 3 * time.Second
-	// checkAgain is how long after a failed check comes another one. Each failure doubles it, up
+	// checkEvery is how long after a failed check comes another one. Each failure doubles it, up
 	// to checkSeldom.
-	checkAgain  = 10 * time.Second
+	checkEvery  = 10 * time.Second
 	checkSeldom = 5 * time.Minute
 )
 
 // pause is the time until the next check after so many failed ones.
 func pause(failures int) time.Duration {
-	wait := checkAgain
+	wait := checkEvery
 	for range failures - 1 {
 		wait = min(2*wait, checkSeldom)
 	}
@@ -115,14 +115,14 @@ func (a *agents) look(ctx context.Context) {
 		same := known && before.program.Installed == program.Installed && before.program.Node == program.Node &&
 			before.installed.Equal(now.installed)
 		switch {
-		case same && time.Now().Before(before.again):
+		case same && time.Now().Before(before.next):
 			continue
 		case same && before.err != nil:
-			now.checked, now.err, now.failures, now.again = true, before.err, before.failures, before.again
+			now.checked, now.err, now.failures, now.next = true, before.err, before.failures, before.next
 		}
 		now.files = a.identify(now.program)
 		if same && before.err == nil && before.files == now.files {
-			before.again = time.Now().Add(checkSeldom)
+			before.next = time.Now().Add(checkSeldom)
 			a.set(preset.Name, before)
 			continue
 		}
@@ -156,7 +156,7 @@ func changed(p harness.Program) time.Time {
 
 func (a *agents) tryOut(ctx context.Context, preset harness.Preset, k knownAgent) {
 	if !k.checked && a.passed != "" && a.passed.has(preset.Name, k.files) {
-		k.checked, k.again = true, time.Now().Add(checkSeldom)
+		k.checked, k.next = true, time.Now().Add(checkSeldom)
 		a.log.Info("agent ready; it passed its check before, with the same files", "harness", preset.Name,
 			"version", k.program.Version)
 		a.set(preset.Name, k)
@@ -171,13 +171,13 @@ func (a *agents) tryOut(ctx context.Context, preset harness.Preset, k knownAgent
 	took := time.Since(start).Round(time.Millisecond)
 	files := k.files
 	if k.err == nil {
-		k.failures, k.again = 0, time.Now().Add(checkSeldom)
+		k.failures, k.next = 0, time.Now().Add(checkSeldom)
 		a.log.Info("agent ready", "harness", preset.Name, "version", k.program.Version, "checked", took)
 	} else {
 		files = ""
 		k.failures++
 		wait := pause(k.failures)
-		k.again = time.Now().Add(wait)
+		k.next = time.Now().Add(wait)
 		a.log.Error(
 			"an installed agent cannot be used", "harness", preset.Name, "version", k.program.Version, "error", k.err,
 			"next_check_in", wait,
@@ -209,7 +209,7 @@ func (k knownAgent) reason() string {
 		return ""
 	}
 	return fmt.Sprintf("Its check failed: %s. The next check is at %s.", strings.TrimRight(k.err.Error(), ". \n"),
-		k.again.UTC().Format("15:04:05 UTC"))
+		k.next.UTC().Format("15:04:05 UTC"))
 }
 
 // list is worker.Options.Agents.

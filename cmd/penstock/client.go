@@ -148,11 +148,11 @@ func (c *client) call(ctx context.Context, method, path string, body, result any
 		header.Set("Idempotency-Key", penstock.NewID())
 	}
 	var raw []byte
-	err := c.retry(ctx, func(ctx context.Context, again bool) error {
+	err := c.retry(ctx, func(ctx context.Context, repeated bool) error {
 		ctx, cancel := context.WithTimeout(ctx, callTime)
 		defer cancel()
 		response, err := c.send(ctx, method, path, header, sent)
-		if again && method == http.MethodDelete && isStatus(err, http.StatusNotFound) {
+		if repeated && method == http.MethodDelete && isStatus(err, http.StatusNotFound) {
 			return nil // the first attempt succeeded, but its response was lost
 		}
 		if err != nil {
@@ -237,7 +237,7 @@ func (c *client) send(
 }
 
 // retry repeats attempt while its error is temporary.
-func (c *client) retry(ctx context.Context, attempt func(ctx context.Context, again bool) error) error {
+func (c *client) retry(ctx context.Context, attempt func(ctx context.Context, repeated bool) error) error {
 	for n := 1; ; n++ {
 		err := attempt(ctx, n > 1)
 		pause, may := retryable(err, n)

@@ -70,15 +70,15 @@ func (cmd *doctorCmd) runningWorker(ctx context.Context) (store.Worker, bool) {
 
 // foundByWorker is what a worker reports of the version of a harness that runs use.
 func foundByWorker(w store.Worker, name, version string) finding {
-	const again = "run doctor again in some seconds"
+	const advice = "run doctor again in some seconds"
 	i := slices.IndexFunc(w.Agents, func(a penstock.AgentState) bool { return a.Name == name })
 	switch {
 	case i < 0 || w.Agents[i].Version != version:
-		return warn(again, "%s %s: the running server has not found it yet", name, version)
+		return warn(advice, "%s %s: the running server has not found it yet", name, version)
 	case w.Agents[i].Reason == "":
 		return ok("%s %s works: the running server has checked it", name, version)
 	case w.Agents[i].Reason == beingChecked:
-		return warn(again, "%s %s: the running server is checking it", name, version)
+		return warn(advice, "%s %s: the running server is checking it", name, version)
 	}
 	return failing(anotherVersion, "%s %s in the running server: %s", name, version, w.Agents[i].Reason)
 }

@@ -93,7 +93,7 @@ func waitForRun(ctx context.Context, std *stdio, c *client, id string, untilBloc
 	})
 	live.clear()
 	if err != nil {
-		return leave(ctx, std, id, err)
+		return detach(ctx, std, id, err)
 	}
 	fmt.Fprintln(std.out, cleanLine(string(state.State)))
 	return outcome(std, state)
@@ -120,7 +120,7 @@ func watchRun(ctx context.Context, std *stdio, c *client, id string, after int64
 	})
 	live.clear()
 	if err != nil {
-		return leave(ctx, std, id, err)
+		return detach(ctx, std, id, err)
 	}
 	if asJSON {
 		return outcome(nil, state)
@@ -141,8 +141,8 @@ func filled(list ...string) []string {
 	return out
 }
 
-// leave reports to a person who stops waiting that the run continues.
-func leave(ctx context.Context, std *stdio, id string, err error) error {
+// detach reports to a person who stops waiting that the run continues.
+func detach(ctx context.Context, std *stdio, id string, err error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		std.notef("\nthe run continues; to cancel it: penstock run cancel %s", id)
 		return &exitError{code: exitInterrupted}

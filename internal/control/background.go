@@ -38,7 +38,7 @@ func (r *Rules) jobs() []job {
 		{"check connections to forges", "", 30 * time.Second, r.Connections.CheckDue},
 		{"clear old messages to event endpoints", "", 10 * time.Minute, r.Endpoints.ClearOld},
 		{"clear old subjects", "", 10 * time.Minute, r.Subjects.ClearSubjects},
-		{"plan again after a clock was set back", "", time.Minute, r.atNow(r.Schedules.PlanAgain)},
+		{"plan again after a clock was set back", "", time.Minute, r.atNow(r.Schedules.Replan)},
 		{"clear old occurrences", "", 10 * time.Minute, r.Schedules.ClearOccurrences},
 		{"poll the repositories of factories", store.TopicRepositories, time.Second, r.Repositories.SyncRepositories},
 		{"poll repositories early", "", time.Hour, r.Repositories.HastenSyncs},

@@ -373,7 +373,7 @@ func (y *year) work(ctx context.Context, s *server) error {
 		}
 	}
 	if y.one(60) {
-		if err := s.rules.Schedules.PlanAgain(ctx, now); err != nil {
+		if err := s.rules.Schedules.Replan(ctx, now); err != nil {
 			return err
 		}
 	}

@@ -220,7 +220,7 @@ func (a *application) deletedClocks(ctx context.Context, row store.AutomationRow
 	if err != nil {
 		return err
 	}
-	return leaveClocks(ctx, a.tx, row, clocks, nil, penstock.Now())
+	return skipClocks(ctx, a.tx, row, clocks, nil, penstock.Now())
 }
 
 // automation stores what the document of an automation says.
@@ -263,7 +263,7 @@ func (a *application) storeAutomation(ctx context.Context, row, before store.Aut
 		return err
 	}
 	if there {
-		if err := leaveClocks(ctx, a.tx, before, clocks, &row, penstock.Now()); err != nil {
+		if err := skipClocks(ctx, a.tx, before, clocks, &row, penstock.Now()); err != nil {
 			return err
 		}
 	}

@@ -91,7 +91,7 @@ func (s *Schedules) dueClocks(ctx context.Context, d store.Due, now penstock.Tim
 		if err != nil { // stored by another release; without a next time, it does not fire
 			due.problem = err.Error()
 			row := src.occurrence(c.NextAt, d.UID)
-			row.Moment, row.Clock, row.Reason = row.UID, due.key(), due.problem
+			row.Tick, row.Clock, row.Reason = row.UID, due.key(), due.problem
 			due.others = append(due.others, &row)
 		} else {
 			due.next = times.nextAfter(c.NextAt, now)
@@ -106,29 +106,29 @@ func (s *Schedules) dueClocks(ctx context.Context, d store.Due, now penstock.Tim
 	return clocks, nil
 }
 
-// meeting is a moment of clocks: they start one run together.
-type meeting struct {
+// clockTick is a tick of clocks: they start one run together.
+type clockTick struct {
 	at     penstock.Time
-	clocks []dueClock // in the order of triggers; the first one says what happens if the moment overlaps
+	clocks []dueClock // in the order of triggers; the first one says what happens if the tick overlaps
 	times  []penstock.Time
 }
 
-// meetings sorts the times of clocks into moments, oldest first. Clocks of the same time meet, and
+// clockTicks sorts the times of clocks into ticks, oldest first. Clocks of the same time meet, and
 // unless one of them catches up on all, so do all: one run replaces all missed times.
-func meetings(clocks []dueClock) []meeting {
+func clockTicks(clocks []dueClock) []clockTick {
 	apart := slices.ContainsFunc(clocks, func(c dueClock) bool { return c.trigger.CatchUp == penstock.CatchUpAll })
-	var list []meeting
+	var list []clockTick
 	for _, c := range clocks {
 		for _, at := range c.start {
-			i := slices.IndexFunc(list, func(m meeting) bool { return !apart || m.at == at })
+			i := slices.IndexFunc(list, func(m clockTick) bool { return !apart || m.at == at })
 			if i < 0 {
-				i, list = len(list), append(list, meeting{at: at})
+				i, list = len(list), append(list, clockTick{at: at})
 			}
 			m := &list[i]
 			m.at, m.clocks, m.times = max(m.at, at), append(m.clocks, c), append(m.times, at)
 		}
 	}
-	slices.SortFunc(list, func(a, b meeting) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(list, func(a, b clockTick) int { return cmp.Compare(a.at, b.at) })
 	return list
 }
 
@@ -143,13 +143,13 @@ func (s *Schedules) fireAutomation(ctx context.Context, d store.Due, now penstoc
 	if err != nil {
 		return err
 	}
-	var moments []moment
-	for _, met := range meetings(clocks) {
-		m, err := s.clockMoment(ctx, d.AutomationRow, met, now)
+	var ticks []tick
+	for _, together := range clockTicks(clocks) {
+		m, err := s.tickOfClocks(ctx, d.AutomationRow, together, now)
 		if err != nil {
 			return err
 		}
-		moments = append(moments, m)
+		ticks = append(ticks, m)
 	}
 	return s.store.Write(ctx, func(tx *store.Tx) error {
 		first := false
@@ -168,7 +168,7 @@ func (s *Schedules) fireAutomation(ctx context.Context, d store.Due, now penstoc
 		if !first {
 			return nil
 		}
-		rows, err := clockSource(d.AutomationRow).decide(ctx, tx, moments, now)
+		rows, err := clockSource(d.AutomationRow).decide(ctx, tx, ticks, now)
 		if err != nil {
 			return err
 		}
@@ -197,45 +197,47 @@ func clockSource(row store.AutomationRow) source {
 	return source{id: row.UID, name: row.Name, team: row.Team}
 }
 
-// clockMoment makes the run that clocks of an automation may start together. The clocks after the
+// tickOfClocks makes the run that clocks of an automation may start together. The clocks after the
 // first one merge into it.
-func (s *Schedules) clockMoment(
-	ctx context.Context, row store.AutomationRow, met meeting, now penstock.Time,
-) (moment, error) {
+func (s *Schedules) tickOfClocks(
+	ctx context.Context, row store.AutomationRow, together clockTick, now penstock.Time,
+) (tick, error) {
 	run, err := s.automations.automationRun(ctx, row, Cause{
-		Source: penstock.SourceSchedule, At: now, schedule: clockInfo(row, met.clocks[0].N),
+		Source: penstock.SourceSchedule, At: now, schedule: clockInfo(row, together.clocks[0].N),
 	})
 	why, broken := WhyBroken(err)
 	if err != nil && !broken {
-		return moment{}, err
+		return tick{}, err
 	}
 	var all []candidate
-	for i, c := range met.clocks {
-		one := candidate{row: clockSource(row).occurrence(met.times[i], row.UID), run: run}
+	for i, c := range together.clocks {
+		one := candidate{row: clockSource(row).occurrence(together.times[i], row.UID), run: run}
 		one.row.Clock, one.row.Reason = c.key(), why
 		if one.paused(row.Paused, "automation") {
 			one.run = nil
 		}
 		all = append(all, one)
 	}
-	return newMoment(met.clocks[0].trigger.Overlap, all), nil
+	return newTick(together.clocks[0].trigger.Overlap, all), nil
 }
 
-// clockAgain makes what clocks of an automation that waited may start now, or says why they start
+// clockRestart makes what clocks of an automation that waited may start now, or says why they start
 // nothing any more.
-func (s *Schedules) clockAgain(ctx context.Context, waiting []store.OccurrenceRow, now penstock.Time) (again, error) {
+func (s *Schedules) clockRestart(
+	ctx context.Context, waiting []store.OccurrenceRow, now penstock.Time,
+) (restart, error) {
 	row, err := s.store.Automations.ByUID(ctx, waiting[0].AutomationUID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && !row.Enabled {
-		return again{}, nil
+		return restart{}, nil
 	}
 	if err != nil {
-		return again{}, err
+		return restart{}, err
 	}
 	clocks, err := s.store.Automations.Clocks(ctx, row.UID)
 	if err != nil {
-		return again{}, err
+		return restart{}, err
 	}
-	var met meeting
+	var together clockTick
 	for _, c := range clocks {
 		if c.N >= len(row.Triggers) || row.Triggers[c.N].Schedule == nil {
 			continue
@@ -243,15 +245,15 @@ func (s *Schedules) clockAgain(ctx context.Context, waiting []store.OccurrenceRo
 		due := dueClock{Clock: c, trigger: *row.Triggers[c.N].Schedule}
 		i := slices.IndexFunc(waiting, func(o store.OccurrenceRow) bool { return o.Clock == due.key() })
 		if i >= 0 {
-			met.clocks, met.times = append(met.clocks, due), append(met.times, waiting[i].DueAt)
+			together.clocks, together.times = append(together.clocks, due), append(together.times, waiting[i].DueAt)
 		}
 	}
-	if len(met.clocks) == 0 {
-		return again{}, nil
+	if len(together.clocks) == 0 {
+		return restart{}, nil
 	}
-	m, err := s.clockMoment(ctx, row, met, now)
-	return again{
-		source: clockSource(row), moment: m,
+	m, err := s.tickOfClocks(ctx, row, together, now)
+	return restart{
+		source: clockSource(row), tick: m,
 		current: func(ctx context.Context, tx *store.Tx) (bool, error) {
 			if _, err := tx.Automations().LockClocks(ctx, row.UID); err != nil {
 				return false, err
@@ -263,12 +265,12 @@ func (s *Schedules) clockAgain(ctx context.Context, waiting []store.OccurrenceRo
 			return found.UpdatedAt == row.UpdatedAt && found.Enabled, err
 		},
 		ticked: func(ctx context.Context, tx *store.Tx, rows []store.OccurrenceRow) error {
-			return tickedClocks(ctx, tx, met.clocks, rows, now)
+			return tickedClocks(ctx, tx, together.clocks, rows, now)
 		},
 	}, err
 }
 
-// planClocks gives clocks their next time anew where it is too late: see [Schedules.PlanAgain].
+// planClocks gives clocks their next time anew where it is too late: see [Schedules.Replan].
 func (s *Schedules) planClocks(ctx context.Context, now penstock.Time) error {
 	return share.Sweep(fireBatch, func(after store.Due) ([]store.Due, error) {
 		return s.store.Automations.WithClocks(ctx, after.UID, fireBatch)

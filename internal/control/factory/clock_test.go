@@ -111,7 +111,7 @@ func TestClockOfAnAutomationThatWasAhead(t *testing.T) {
 			w.T.Fatal(err)
 		}
 		now := penstock.Now()
-		if err := w.Schedules.PlanAgain(ctx, now); err != nil {
+		if err := w.Schedules.Replan(ctx, now); err != nil {
 			w.T.Fatal(err)
 		}
 		after, err := w.Automations.Read(ctx, w.Admin, home, a.UID)

@@ -251,7 +251,7 @@ func (s *Factories) Delete(ctx context.Context, p penstock.Principal, uid string
 			if err != nil {
 				return err
 			}
-			if err := leaveClocks(ctx, tx, row, clocks, nil, penstock.Now()); err != nil {
+			if err := skipClocks(ctx, tx, row, clocks, nil, penstock.Now()); err != nil {
 				return err
 			}
 		}

@@ -160,9 +160,9 @@ func (s *Deliveries) Replay(
 	}
 	const attempts = 5
 	for range attempts {
-		var again penstock.Delivery
-		if again, err = s.replayDelivery(ctx, p, w, old, body, raw); !errors.Is(err, store.ErrStale) {
-			return again, err
+		var replayed penstock.Delivery
+		if replayed, err = s.replayDelivery(ctx, p, w, old, body, raw); !errors.Is(err, store.ErrStale) {
+			return replayed, err
 		}
 		if w, err = s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
 			return penstock.Delivery{}, err
@@ -200,8 +200,8 @@ func (s *Deliveries) replayDelivery(
 		if _, err := tx.Deliveries().Deliver(ctx, d); err != nil {
 			return penstock.Delivery{}, err
 		}
-		again, err := tx.Deliveries().Find(ctx, w.UID, d.ID)
-		describe(&again)
-		return again, err
+		replayed, err := tx.Deliveries().Find(ctx, w.UID, d.ID)
+		describe(&replayed)
+		return replayed, err
 	})
 }

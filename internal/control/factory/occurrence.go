@@ -27,26 +27,26 @@ func (s *Schedules) startWaiting(ctx context.Context, now penstock.Time) error {
 	})
 }
 
-// again is what a source that waited starts now.
-type again struct {
+// restart is what a source that waited starts now.
+type restart struct {
 	source
-	moment moment
-	// current reports whether the source is still the one that moment was made from.
+	tick tick
+	// current reports whether the source is still the one that tick was made from.
 	current func(context.Context, *store.Tx) (bool, error)
 	ticked  func(context.Context, *store.Tx, []store.OccurrenceRow) error
 }
 
-// startTogether starts the occurrences of one moment, which waited, if no run of their source is live,
+// startTogether starts the occurrences of one tick, which waited, if no run of their source is live,
 // and skips those that start nothing any more.
 func (s *Schedules) startTogether(ctx context.Context, waiting []store.OccurrenceRow, now penstock.Time) error {
 	if len(waiting) == 0 {
 		return nil
 	}
-	made, err := s.makeAgain(ctx, waiting, now)
+	made, err := s.restartOf(ctx, waiting, now)
 	if err != nil {
 		return err
 	}
-	ready := moment{overlap: penstock.OverlapQueue}
+	ready := tick{overlap: penstock.OverlapQueue}
 	for _, o := range waiting {
 		ready.candidates = append(ready.candidates, made.candidate(o))
 	}
@@ -69,11 +69,11 @@ func (s *Schedules) startTogether(ctx context.Context, waiting []store.Occurrenc
 }
 
 // candidate returns what an occurrence that waited starts.
-func (a again) candidate(o store.OccurrenceRow) candidate {
+func (a restart) candidate(o store.OccurrenceRow) candidate {
 	c := candidate{row: o}
 	c.row.Fate = penstock.FateSkipped
 	c.row.Reason = "It no longer fires at this time."
-	for _, made := range a.moment.candidates {
+	for _, made := range a.tick.candidates {
 		if made.row.AutomationUID != o.AutomationUID || made.row.Clock != o.Clock {
 			continue
 		}
@@ -84,26 +84,26 @@ func (a again) candidate(o store.OccurrenceRow) candidate {
 	return c
 }
 
-// makeAgain makes what a source that waited may start now, or says why it starts nothing any more.
-func (s *Schedules) makeAgain(ctx context.Context, waiting []store.OccurrenceRow, now penstock.Time) (again, error) {
+// restartOf makes what a source that waited may start now, or says why it starts nothing any more.
+func (s *Schedules) restartOf(ctx context.Context, waiting []store.OccurrenceRow, now penstock.Time) (restart, error) {
 	o := waiting[0]
 	if o.ScheduleID == "" {
-		return s.clockAgain(ctx, waiting, now)
+		return s.clockRestart(ctx, waiting, now)
 	}
 	r, err := s.store.Schedules.Find(ctx, store.Viewer{Team: o.Team, All: true}, o.ScheduleID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && !r.Enabled {
-		return again{}, nil
+		return restart{}, nil
 	}
 	if err != nil {
-		return again{}, err
+		return restart{}, err
 	}
 	with, err := automationsWith(ctx, r, s.store.Automations.OfSchedule)
 	if err != nil {
-		return again{}, err
+		return restart{}, err
 	}
-	m, err := s.momentOf(ctx, r, with, o.DueAt, now)
-	return again{
-		source: sourceOf(r), moment: m,
+	m, err := s.tickOf(ctx, r, with, o.DueAt, now)
+	return restart{
+		source: sourceOf(r), tick: m,
 		current: func(ctx context.Context, tx *store.Tx) (bool, error) {
 			found, err := tx.Schedules().Lock(ctx, store.Viewer{Team: r.Team, All: true}, r.ID)
 			if penstock.CodeOf(err) == penstock.CodeNotFound {

@@ -279,7 +279,7 @@ type senders struct {
 }
 
 const (
-	senderAgain = penstock.Time(time.Hour / time.Millisecond)
+	senderEvery = penstock.Time(time.Hour / time.Millisecond)
 	maxSenders  = 256 // remembered for one webhook
 )
 
@@ -287,7 +287,7 @@ const (
 func (k *senders) due(ip string, now penstock.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if at, known := k.at[ip]; known && now-at < senderAgain {
+	if at, known := k.at[ip]; known && now-at < senderEvery {
 		return false
 	}
 	if k.at == nil || len(k.at) >= maxSenders {

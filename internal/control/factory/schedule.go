@@ -231,7 +231,7 @@ func (s *Schedules) Delete(ctx context.Context, p penstock.Principal, id string)
 		if err != nil {
 			return err
 		}
-		if err := leaveTimes(ctx, tx, before, "deleted", penstock.Now()); err != nil {
+		if err := skipTimes(ctx, tx, before, "deleted", penstock.Now()); err != nil {
 			return err
 		}
 		return tx.Schedules().Delete(ctx, id)

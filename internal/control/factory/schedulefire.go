@@ -49,13 +49,13 @@ func (s *Schedules) fire(ctx context.Context, r store.ScheduleRow, now penstock.
 	for _, a := range with {
 		missed = append(missed, src.missed(times, r.CatchUp, a.UID, ""))
 	}
-	var moments []moment
+	var ticks []tick
 	for _, at := range times.start {
-		m, err := s.momentOf(ctx, r, with, at, now)
+		m, err := s.tickOf(ctx, r, with, at, now)
 		if err != nil {
 			return err
 		}
-		moments = append(moments, m)
+		ticks = append(ticks, m)
 	}
 	return s.store.Write(ctx, func(tx *store.Tx) error {
 		first, err := tx.Schedules().Advance(ctx, r, c.nextAfter(r.NextAt, now))
@@ -65,7 +65,7 @@ func (s *Schedules) fire(ctx context.Context, r store.ScheduleRow, now penstock.
 		if err := addDecided(ctx, tx, now, missed...); err != nil {
 			return err
 		}
-		rows, err := src.decide(ctx, tx, moments, now)
+		rows, err := src.decide(ctx, tx, ticks, now)
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (s *Schedules) fire(ctx context.Context, r store.ScheduleRow, now penstock.
 // stop records why a schedule has no next time.
 func (s *Schedules) stop(ctx context.Context, r store.ScheduleRow, problem string, now penstock.Time) error {
 	row := sourceOf(r).occurrence(r.NextAt, "")
-	row.Moment, row.DecidedAt, row.Reason = row.UID, now, problem
+	row.Tick, row.DecidedAt, row.Reason = row.UID, now, problem
 	return s.store.Write(ctx, func(tx *store.Tx) error {
 		first, err := tx.Schedules().Advance(ctx, r, 0)
 		if err != nil || !first {
@@ -108,15 +108,15 @@ func sourceOf(r store.ScheduleRow) source {
 	return src
 }
 
-// momentOf makes the runs that a schedule may start at a time: its own first, and then the runs
+// tickOf makes the runs that a schedule may start at a time: its own first, and then the runs
 // of automations.
-func (s *Schedules) momentOf(
+func (s *Schedules) tickOf(
 	ctx context.Context, r store.ScheduleRow, with []store.AutomationRow, at, now penstock.Time,
-) (moment, error) {
+) (tick, error) {
 	own := candidate{row: sourceOf(r).occurrence(at, "")}
 	if own.paused(r.Paused, "schedule") {
 		all, err := s.candidatesWith(ctx, r, with, at, now)
-		return newMoment(r.Overlap, append([]candidate{own}, all...)), err
+		return newTick(r.Overlap, append([]candidate{own}, all...)), err
 	}
 	run, err := s.runs.New(ctx, creatorOf(r), requestOf(r), originOf(r))
 	var known *penstock.Error
@@ -126,19 +126,19 @@ func (s *Schedules) momentOf(
 	case errors.As(err, &known) && !known.Code.OurFault():
 		own.row.Reason = known.Explain()
 	default:
-		return moment{}, err
+		return tick{}, err
 	}
 	all, err := s.candidatesWith(ctx, r, with, at, now)
-	return newMoment(r.Overlap, append([]candidate{own}, all...)), err
+	return newTick(r.Overlap, append([]candidate{own}, all...)), err
 }
 
 // clockAhead is how far the clocks of servers may differ.
 const clockAhead = time.Minute
 
-// PlanAgain gives schedules and clocks their next time anew where it is too late, as after a clock of
+// Replan gives schedules and clocks their next time anew where it is too late, as after a clock of
 // a machine that was ahead: they would be silent until then. A time that has another fate than missed
 // gets no second one.
-func (s *Schedules) PlanAgain(ctx context.Context, now penstock.Time) error {
+func (s *Schedules) Replan(ctx context.Context, now penstock.Time) error {
 	failed := share.Sweep(fireBatch, func(after store.ScheduleRow) ([]store.ScheduleRow, error) {
 		return s.store.Schedules.Enabled(ctx, after.ID, fireBatch)
 	}, func(r store.ScheduleRow) error {

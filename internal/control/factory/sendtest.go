@@ -55,7 +55,7 @@ func (s *Deliveries) TestOf(
 	case req.GitHubEvent != "" && !plainName(req.GitHubEvent):
 		return req, penstock.Invalid("/github_event", "is not the name of an event, such as pull_request")
 	case req.DeliveryID != "":
-		return s.testAgain(ctx, hook, req)
+		return s.retest(ctx, hook, req)
 	case req.Event != "":
 		events := penstock.TriggerEvents(string(hook.SignatureScheme))
 		req.GitHubEvent, req.Payload = trigger.Sample(string(hook.SignatureScheme), req.Event, id, time.Now())
@@ -72,8 +72,8 @@ func (s *Deliveries) TestOf(
 	return req, nil
 }
 
-// testAgain completes a test with an accepted delivery of the webhook.
-func (s *Deliveries) testAgain(
+// retest completes a test with an accepted delivery of the webhook.
+func (s *Deliveries) retest(
 	ctx context.Context, hook penstock.Webhook, req TestDelivery,
 ) (TestDelivery, error) {
 	d, err := s.store.Deliveries.Find(ctx, hook.UID, req.DeliveryID)

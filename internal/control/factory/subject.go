@@ -172,7 +172,7 @@ func (s *Subjects) give(ctx context.Context, d store.SubjectRow, now penstock.Ti
 	case errors.Is(err, run.ErrEventsStay):
 		return nil
 	case errors.Is(err, run.ErrEventsRefused):
-		return s.startAgain(ctx, d, from, now)
+		return s.startNext(ctx, d, from, now)
 	case isKnown && !known.Code.OurFault():
 		return s.drop(ctx, d, from.Event, known.Explain(), now)
 	}
@@ -269,8 +269,8 @@ func (s *Subjects) dropContinuing(
 	})
 }
 
-// startAgain starts a new run for the events that wait, because they cannot continue the last one.
-func (s *Subjects) startAgain(ctx context.Context, d store.SubjectRow, from run.EventsFrom, now penstock.Time) error {
+// startNext starts a new run for the events that wait, because they cannot continue the last one.
+func (s *Subjects) startNext(ctx context.Context, d store.SubjectRow, from run.EventsFrom, now penstock.Time) error {
 	if starts, err := s.store.Subjects.WaitingStarts(ctx, from.Event); err != nil {
 		return err
 	} else if !starts {
@@ -319,7 +319,7 @@ func (s *Subjects) runFor(
 	ctx context.Context, d store.SubjectRow, a *store.AutomationRow, first store.SubjectEventRow, now penstock.Time,
 ) (*store.NewRun, error) {
 	if a == nil {
-		return run.CallAgain(ctx, s.runs, *first.Call)
+		return run.RunOfCall(ctx, s.runs, *first.Call)
 	}
 	template, err := s.automations.ResolveAutomation(ctx, *a)
 	if err != nil {

@@ -129,9 +129,9 @@ func (s *Repositories) look(ctx context.Context, row store.RepositoryRow) error 
 		return s.failedSync(ctx, row, err)
 	}
 	row.Head = head.Branch
-	again := row.Result == store.CommitRejected &&
+	retry := row.Result == store.CommitRejected &&
 		(row.PollsRequested > row.PollsDone || row.Version != row.TeamVersion)
-	if head.Commit == row.Commit && !again {
+	if head.Commit == row.Commit && !retry {
 		row.Problem, row.Failures = "", 0
 		return s.finishSync(ctx, row, nil)
 	}

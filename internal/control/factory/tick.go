@@ -70,33 +70,33 @@ func (c *candidate) paused(f *penstock.Failures, what string) bool {
 	return true
 }
 
-// moment is a time that has come, with all that it may start.
-type moment struct {
+// tick is a time that has come, with all that it may start.
+type tick struct {
 	overlap    penstock.Overlap
 	candidates []candidate
 }
 
-// newMoment makes one moment of candidates.
-func newMoment(overlap penstock.Overlap, candidates []candidate) moment {
+// newTick makes one tick of candidates.
+func newTick(overlap penstock.Overlap, candidates []candidate) tick {
 	for i := range candidates {
-		candidates[i].row.Moment = candidates[0].row.UID
+		candidates[i].row.Tick = candidates[0].row.UID
 	}
-	return moment{cmp.Or(overlap, penstock.OverlapAllow), candidates}
+	return tick{cmp.Or(overlap, penstock.OverlapAllow), candidates}
 }
 
-// decide gives each moment its fate, oldest first. It writes the ledger, and creates and cancels
+// decide gives each tick its fate, oldest first. It writes the ledger, and creates and cancels
 // runs, in the transaction that advances the source. It returns the rows as it has written them.
 func (s source) decide(
-	ctx context.Context, tx *store.Tx, moments []moment, now penstock.Time,
+	ctx context.Context, tx *store.Tx, ticks []tick, now penstock.Time,
 ) ([]store.OccurrenceRow, error) {
-	live, waiting, err := s.busy(ctx, tx, moments)
+	live, waiting, err := s.busy(ctx, tx, ticks)
 	if err != nil {
 		return nil, err
 	}
 	var written []store.OccurrenceRow
-	for i, m := range moments {
+	for i, m := range ticks {
 		var rows []store.OccurrenceRow
-		fate, reason := m.heldBack(live, waiting, slices.ContainsFunc(moments[i+1:], moment.replaces))
+		fate, reason := m.heldBack(live, waiting, slices.ContainsFunc(ticks[i+1:], tick.replaces))
 		if fate == "" {
 			rows, live, err = s.start(ctx, tx, m, live, now, tx.Occurrences().Add)
 		} else {
@@ -113,15 +113,15 @@ func (s source) decide(
 	return written, nil
 }
 
-// replaces reports whether the moment starts a run that replaces earlier ones.
-func (m moment) replaces() bool {
+// replaces reports whether the tick starts a run that replaces earlier ones.
+func (m tick) replaces() bool {
 	starts := func(c candidate) bool { return c.run != nil }
 	return m.overlap == penstock.OverlapReplace && slices.ContainsFunc(m.candidates, starts)
 }
 
-// heldBack returns the fate of a moment that starts nothing now, and why, or "". replaced says whether a
+// heldBack returns the fate of a tick that starts nothing now, and why, or "". replaced says whether a
 // later one that is decided with it replaces it.
-func (m moment) heldBack(live []store.LiveRun, waiting int, replaced bool) (fate penstock.Fate, reason string) {
+func (m tick) heldBack(live []store.LiveRun, waiting int, replaced bool) (fate penstock.Fate, reason string) {
 	busy := len(live) > 0 || waiting > 0
 	switch {
 	case m.overlap == penstock.OverlapReplace && replaced:
@@ -138,9 +138,9 @@ func (m moment) heldBack(live []store.LiveRun, waiting int, replaced bool) (fate
 
 // busy returns what new runs of the source would overlap with, as far as it matters.
 func (s source) busy(
-	ctx context.Context, tx *store.Tx, moments []moment,
+	ctx context.Context, tx *store.Tx, ticks []tick,
 ) (live []store.LiveRun, waiting int, err error) {
-	if !slices.ContainsFunc(moments, func(m moment) bool { return m.overlap != penstock.OverlapAllow }) {
+	if !slices.ContainsFunc(ticks, func(m tick) bool { return m.overlap != penstock.OverlapAllow }) {
 		return nil, 0, nil
 	}
 	if live, err = tx.Occurrences().Live(ctx, s.id); err != nil {
@@ -150,10 +150,10 @@ func (s source) busy(
 	return live, waiting, err
 }
 
-// start creates the runs of a moment, and returns its rows and the runs that are live then. write
+// start creates the runs of a tick, and returns its rows and the runs that are live then. write
 // stores a row, and returns false if the time has its fate already.
 func (s source) start(
-	ctx context.Context, tx *store.Tx, m moment, live []store.LiveRun, now penstock.Time,
+	ctx context.Context, tx *store.Tx, m tick, live []store.LiveRun, now penstock.Time,
 	write func(context.Context, store.OccurrenceRow) (bool, error),
 ) (rows []store.OccurrenceRow, nowLive []store.LiveRun, err error) {
 	earlier := live
@@ -217,7 +217,7 @@ func (s source) replace(
 }
 
 // settle sets the fate of a candidate that may start its run now. begun is the run that an earlier
-// one of its moment has started.
+// one of its tick has started.
 func (c *candidate) settle(begun *store.NewRun, now penstock.Time) {
 	c.row.DecidedAt = now
 	if c.run == nil {
@@ -229,8 +229,8 @@ func (c *candidate) settle(begun *store.NewRun, now penstock.Time) {
 	}
 }
 
-// record writes one fate for all of the moment.
-func (m moment) record(
+// record writes one fate for all of the tick.
+func (m tick) record(
 	ctx context.Context, tx *store.Tx, fate penstock.Fate, reason string, now penstock.Time,
 ) ([]store.OccurrenceRow, error) {
 	var rows []store.OccurrenceRow
@@ -256,7 +256,7 @@ func (s source) missed(d dueTimes, catchUp penstock.CatchUp, automationUID, cloc
 		return nil
 	}
 	row := s.occurrence(d.missed.Last, automationUID)
-	row.Moment, row.Clock, row.Missed, row.Fate = row.UID, clock, d.missed, penstock.FateMissed
+	row.Tick, row.Clock, row.Missed, row.Fate = row.UID, clock, d.missed, penstock.FateMissed
 	row.Reason = missedReason(*d.missed, catchUp)
 	return &row
 }

@@ -215,7 +215,7 @@ func TestClockThatWasAhead(t *testing.T) {
 			w.T.Fatalf("next at %s", next)
 		}
 		now := penstock.Now()
-		if err := w.Schedules.PlanAgain(w.T.Context(), now); err != nil {
+		if err := w.Schedules.Replan(w.T.Context(), now); err != nil {
 			w.T.Fatal(err)
 		}
 		next := *w.schedule(s.ID).History.NextRun
@@ -227,7 +227,7 @@ func TestClockThatWasAhead(t *testing.T) {
 			w.T.Errorf("fates: %s", got)
 		}
 		// An hour back, over a time that has its fate.
-		if err := w.Schedules.PlanAgain(w.T.Context(), next.Add(-30*time.Minute)); err != nil {
+		if err := w.Schedules.Replan(w.T.Context(), next.Add(-30*time.Minute)); err != nil {
 			w.T.Fatal(err)
 		}
 		w.fire(next)
@@ -273,7 +273,7 @@ func TestReplaceAtATimeThatHasItsFate(t *testing.T) {
 			r.Cron, r.Overlap = "0 * * * *", penstock.OverlapReplace
 		})
 		w.fire(first)
-		if err := w.Schedules.PlanAgain(w.T.Context(), first.Add(-5*time.Minute)); err != nil {
+		if err := w.Schedules.Replan(w.T.Context(), first.Add(-5*time.Minute)); err != nil {
 			w.T.Fatal(err)
 		}
 		w.fire(first.Add(time.Second))

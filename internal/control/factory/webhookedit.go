@@ -285,7 +285,7 @@ func (a *application) editedWebhook(
 	switchedOn := row.PendingSecret && row.Enabled
 	if switchedOn || !a.same && (!there || row.Enabled || row.PendingSecret) {
 		var err error
-		row, err = a.s.webhooks.ReadAgain(ctx, a.tx, row, w.Enabled)
+		row, err = a.s.webhooks.Reread(ctx, a.tx, row, w.Enabled)
 		code := penstock.CodeOf(err)
 		if !edited && (code == penstock.CodeConflict || code == penstock.CodeNotFound) {
 			return nil

@@ -280,9 +280,9 @@ func (s *Webhooks) openWebhookSecret(uid string, secret store.SealedSecret) (str
 	return string(value), nil
 }
 
-// ReadAgain gives a webhook the current value of its managed secret. A pending webhook is then
+// Reread gives a webhook the current value of its managed secret. A pending webhook is then
 // complete, and on says whether it is enabled.
-func (s *Webhooks) ReadAgain(
+func (s *Webhooks) Reread(
 	ctx context.Context, tx *store.Tx, w store.WebhookRow, on bool,
 ) (store.WebhookRow, error) {
 	row, err := tx.Secrets().Lock(ctx, w.Team, w.SecretName)

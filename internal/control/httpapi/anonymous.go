@@ -31,8 +31,8 @@ func newCrowd(perMinute int) *crowd {
 	return &crowd{rate: newLimiter(perMinute), work: make(chan struct{}, maxAnonymousWork), inside: map[string]int{}}
 }
 
-// enter admits a request before its body is read. Call leave at its end.
-func (w *crowd) enter(addr netip.Addr) (leave func(), err error) {
+// enter admits a request before its body is read. Call exit at its end.
+func (w *crowd) enter(addr netip.Addr) (exit func(), err error) {
 	name := share.Network(addr).String()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,10 +53,10 @@ func (w *crowd) enter(addr netip.Addr) (leave func(), err error) {
 	}
 	w.inside[name]++
 	w.all++
-	return func() { w.leave(name) }, nil
+	return func() { w.exit(name) }, nil
 }
 
-func (w *crowd) leave(name string) {
+func (w *crowd) exit(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.all--

@@ -98,8 +98,8 @@ func (a *authenticator) identify(c *call) {
 	}
 }
 
-// again checks whether the key or session of the request is still valid.
-func (a *authenticator) again(ctx context.Context, c *call) error {
+// recheck checks whether the key or session of the request is still valid.
+func (a *authenticator) recheck(ctx context.Context, c *call) error {
 	if c.session != nil {
 		_, _, err := a.sessions.Resume(ctx, c.proof)
 		return err

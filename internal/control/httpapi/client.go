@@ -200,8 +200,8 @@ func (c *Client) Save(ctx context.Context, l penstock.Lease, u penstock.Upload, 
 
 var errSentOnce = errors.New("the content cannot be sent a second time")
 
-func rewind(content io.Reader, again bool) error {
-	if content == nil || !again {
+func rewind(content io.Reader, retry bool) error {
+	if content == nil || !retry {
 		return nil
 	}
 	seeker, ok := content.(io.Seeker)
@@ -265,8 +265,8 @@ func (c *Client) try(
 ) (*http.Response, error) {
 	giveUp := time.Now().Add(penstock.LeaseTime)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		resp, again, err := c.attempt(ctx, limit, request)
-		if err == nil || !again || errors.Is(err, errSentOnce) || ctx.Err() != nil {
+		resp, retry, err := c.attempt(ctx, limit, request)
+		if err == nil || !retry || errors.Is(err, errSentOnce) || ctx.Err() != nil {
 			return resp, err
 		}
 		wait := pause/2 + rand.N(pause)
@@ -286,7 +286,7 @@ func (c *Client) try(
 
 func (c *Client) attempt(
 	ctx context.Context, limit time.Duration, request func(context.Context) (*http.Request, error),
-) (resp *http.Response, again bool, err error) {
+) (resp *http.Response, retry bool, err error) {
 	cancel := func() {}
 	if limit > 0 {
 		ctx, cancel = context.WithTimeout(ctx, limit)
@@ -308,8 +308,8 @@ func (c *Client) attempt(
 	}
 	defer cancel()
 	defer resp.Body.Close()
-	again, err = problemOf(resp)
-	return nil, again, err
+	retry, err = problemOf(resp)
+	return nil, retry, err
 }
 
 // closing releases the time limit of an attempt once the body is closed.
@@ -323,8 +323,8 @@ func (c closing) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// problemOf converts an error response to an error. again says whether to repeat the request.
-func problemOf(resp *http.Response) (again bool, err error) {
+// problemOf converts an error response to an error. retry says whether to repeat the request.
+func problemOf(resp *http.Response) (retry bool, err error) {
 	if resp.StatusCode == http.StatusConflict {
 		switch resp.Header.Get(leaseHeader) {
 		case leaseLost:

@@ -43,12 +43,12 @@ func (h definitions) validate(c *call) error {
 	if c.principal.May(penstock.ScopeFactoriesManage) {
 		return h.check(c)
 	}
-	leave, err := h.crowd.enter(c.peer.addr)
+	exit, err := h.crowd.enter(c.peer.addr)
 	if err != nil {
 		c.w.Header().Set("Connection", "close") // otherwise net/http waits for a body that nobody reads
 		return err
 	}
-	defer leave()
+	defer exit()
 	if _, err := c.readBody(); err != nil { // a slow sender must not keep others from being checked
 		return err
 	}

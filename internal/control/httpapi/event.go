@@ -166,7 +166,7 @@ func (l *listener) stillAllowed(ctx context.Context) bool {
 		return true
 	}
 	l.checked = time.Now()
-	err := l.auth.again(ctx, l.call)
+	err := l.auth.recheck(ctx, l.call)
 	return penstock.CodeOf(err) != penstock.CodeAuthenticationRequired
 }
 

@@ -13,7 +13,7 @@ import (
 const (
 	leaseTime = 2 * time.Second // how long a server may use the requests of a lease
 	maxLease  = 256             // requests
-	askAgain  = time.Second     // how long a server rejects requests before it asks again
+	askEvery  = time.Second     // how long a server rejects requests before it asks again
 )
 
 // sharedLimiter admits at most quota events per name in any minute, over all servers. The shared
@@ -133,7 +133,7 @@ func (l *sharedLimiter) begin(s *leasedLimit, got share.Leased, asked time.Time)
 	s.size, s.left, s.slot, s.until = got.N, max(0, got.N-1), got.At, asked.Add(leaseTime)
 	s.remaining, s.reset = got.Remaining, now.Add(got.Reset)
 	if got.N == 0 {
-		s.refused = now.Add(min(got.Reset, askAgain))
+		s.refused = now.Add(min(got.Reset, askEvery))
 	}
 	return s.decision(got.N > 0, now)
 }

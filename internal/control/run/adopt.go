@@ -40,13 +40,13 @@ func (c control) Adopt(
 	a.APIKey = access.DeriveKey(a.Lease.Token)
 	var run store.RunRow
 	err := c.s.store.Write(ctx, func(tx *store.Tx) error {
-		var again bool
+		var repeated bool
 		var err error
-		if run, again, err = tx.Executions().Adopt(ctx, l, adoption, access.HashKey(a.APIKey)); err != nil {
+		if run, repeated, err = tx.Executions().Adopt(ctx, l, adoption, access.HashKey(a.APIKey)); err != nil {
 			return err
 		}
-		if again {
-			a.Prompts, err = promptsAgain(ctx, tx, run)
+		if repeated {
+			a.Prompts, err = deliveredPrompts(ctx, tx, run)
 			return err
 		}
 		if err := tx.Events().Append(ctx, run.ID, penstock.Timeline(
@@ -69,8 +69,8 @@ func (c control) Adopt(
 	return a, err
 }
 
-// promptsAgain lists the prompts that the execution has received, for a repeated adoption.
-func promptsAgain(ctx context.Context, tx *store.Tx, run store.RunRow) ([]penstock.Prompt, error) {
+// deliveredPrompts lists the prompts that the execution has received, for a repeated adoption.
+func deliveredPrompts(ctx context.Context, tx *store.Tx, run store.RunRow) ([]penstock.Prompt, error) {
 	if run.PromptState == store.PromptDelivering {
 		p := penstock.Prompt{ID: run.ID, Text: run.Prompt, Mode: run.Mode}
 		err := withEvents(ctx, tx, run, "", &p)
@@ -144,11 +144,11 @@ func (s *Executions) endLaunched(
 		return true, false, err
 	}
 	message := loss.Message
-	again := !loss.Final && run.TimesLost < maxLost
-	if again && (run.State != penstock.StateInProgress || run.Resumable) {
+	requeue := !loss.Final && run.TimesLost < maxLost
+	if requeue && (run.State != penstock.StateInProgress || run.Resumable) {
 		return true, false, s.requeueHeld(ctx, tx, run, store.LeaseLost)
 	}
-	if again {
+	if requeue {
 		message.Message = strings.TrimSuffix(message.Message, ".") + ". The agent's session cannot be resumed."
 	} else if !loss.Final {
 		message.Message = fmt.Sprintf("%s The run lost its worker %d times.", message.Message, run.TimesLost+1)

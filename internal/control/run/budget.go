@@ -222,9 +222,9 @@ func fixed[T ~string](name string, is T, want *T) []penstock.FieldError {
 func onePerField(errs []penstock.FieldError) []penstock.FieldError {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(errs, func(e penstock.FieldError) bool {
-		again := seen[e.Pointer]
+		repeated := seen[e.Pointer]
 		seen[e.Pointer] = true
-		return again
+		return repeated
 	})
 }
 

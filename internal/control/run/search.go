@@ -21,9 +21,9 @@ const (
 // How far before the newest run it starts again, because runs may commit in another order than
 // they are created: a little after each nudge, and further from time to time.
 const (
-	indexAgain    = 2 * time.Second
-	indexFarAgain = time.Minute
-	indexFarEvery = 30 * time.Second
+	indexOverlap    = 2 * time.Second
+	indexFarOverlap = time.Minute
+	indexFarEvery   = 30 * time.Second
 )
 
 const indexedSetting = "search_indexed_until"
@@ -39,12 +39,12 @@ func (s *Upkeep) IndexRuns(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now, again := time.Now(), indexAgain
+	now, overlap := time.Now(), indexOverlap
 	far := now.Sub(s.indexing.far) >= indexFarEvery
 	if far {
-		again = indexFarAgain
+		overlap = indexFarOverlap
 	}
-	from := store.FirstID(until.Add(-again))
+	from := store.FirstID(until.Add(-overlap))
 	for {
 		start := time.Now()
 		texts, err := s.store.Runs.Unindexed(ctx, from, indexBatch)

@@ -256,8 +256,8 @@ func (s *Runs) interruptRun(
 		if err != nil || !requested {
 			return accepted, err
 		}
-		moment := penstock.Timeline(penstock.Now(), penstock.TimelineInterrupt, map[string]any{"by": p.Actor.UID})
-		if err := tx.Events().Append(ctx, id, moment); err != nil {
+		event := penstock.Timeline(penstock.Now(), penstock.TimelineInterrupt, map[string]any{"by": p.Actor.UID})
+		if err := tx.Events().Append(ctx, id, event); err != nil {
 			return accepted, err
 		}
 		return accepted, tx.Runs().Touch(ctx, id)

@@ -159,7 +159,7 @@ func (h *hub) join(ctx context.Context, run store.RunRow) (*tail, func()) {
 	t.see(run)
 	t.listeners++
 	var once sync.Once
-	return t, func() { once.Do(func() { h.leave(run.ID, t) }) }
+	return t, func() { once.Do(func() { h.unsubscribe(run.ID, t) }) }
 }
 
 // see records what a new listener knows of the run. The reader may not have had a nudge for it
@@ -183,7 +183,7 @@ func stateOf(run store.RunRow) penstock.StateData {
 	return penstock.StateData{State: run.State, ExecutionID: run.ExecutionID, StatusMessage: run.StatusMessage}
 }
 
-func (h *hub) leave(runID string, t *tail) {
+func (h *hub) unsubscribe(runID string, t *tail) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t.listeners--; t.listeners == 0 {

@@ -298,8 +298,8 @@ func withCalls(ctx context.Context, tx *store.Tx, run store.RunRow, followupID s
 	return err
 }
 
-// CallAgain makes the run of a call that waited for another one.
-func CallAgain(ctx context.Context, s *Runs, c store.SubjectCall) (*store.NewRun, error) {
+// RunOfCall makes the run of a call that waited for another one.
+func RunOfCall(ctx context.Context, s *Runs, c store.SubjectCall) (*store.NewRun, error) {
 	run, err := s.New(ctx, c.Caller, c.Request, Origin{Source: c.Source, TriggerURL: c.TriggerURL})
 	if err == nil && c.Metadata != nil {
 		run.Metadata = c.Metadata

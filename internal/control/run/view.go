@@ -265,11 +265,11 @@ func (s *Runs) Timeline(ctx context.Context, p penstock.Principal, id string) ([
 	}
 	out := make([]penstock.TimelineEvent, 0, len(events))
 	for _, e := range events {
-		moment, err := e.Timeline()
+		event, err := e.Timeline()
 		if err != nil {
 			return nil, fmt.Errorf("read event %d of run %s: %w", e.Seq, id, err)
 		}
-		out = append(out, moment)
+		out = append(out, event)
 	}
 	return out, nil
 }

@@ -36,7 +36,7 @@ var errNotRead = errors.New("the read that was shared with others broke off")
 // Ask returns the result of read, which this or another caller runs.
 func (s *SharedRead[T]) Ask(ctx context.Context, key string, read func(context.Context) (T, error)) (T, error) {
 	all, r, first := s.join(key)
-	defer s.leave(key, all)
+	defer s.release(key, all)
 	if !first {
 		<-r.done
 		return r.value, r.err
@@ -76,7 +76,7 @@ func (s *SharedRead[T]) begin(all *reads[T]) {
 	all.next = nil
 }
 
-func (s *SharedRead[T]) leave(key string, all *reads[T]) {
+func (s *SharedRead[T]) release(key string, all *reads[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if all.users--; all.users == 0 {

@@ -287,7 +287,7 @@ func (ds DeliveriesTx) giveKeyBack(ctx context.Context, k identity) error {
 // giveBack gives back the identities of deliveries that are retried and only continue runs, of which none is there.
 func (ds DeliveriesTx) giveBack(ctx context.Context, members []*deliver) error {
 	for _, m := range members {
-		if !m.comesAgain() {
+		if !m.retryable() {
 			continue
 		}
 		for _, k := range m.keys() {
@@ -299,8 +299,8 @@ func (ds DeliveriesTx) giveBack(ctx context.Context, members []*deliver) error {
 	return nil
 }
 
-// comesAgain reports whether the delivery only continues runs, of which none is there, and may be sent again.
-func (d *deliver) comesAgain() bool {
+// retryable reports whether the delivery only continues runs, of which none is there, and may be sent again.
+func (d *deliver) retryable() bool {
 	if !d.Retried || d.events == nil || len(d.events) < len(d.Starts) {
 		return false
 	}
@@ -350,13 +350,13 @@ func (d *deliver) duplicate(owners map[identity]string) bool {
 	for _, k := range d.keys() {
 		if owner := owners[k]; owner != "" && owner != d.ID {
 			d.got.Outcome, d.got.DuplicateOf = penstock.OutcomeDuplicate, owner
-			again := d.entry
-			again.Outcome, again.DuplicateOf, again.Matches = penstock.OutcomeDuplicate, owner, nil
-			again.identity, again.body, again.raw, again.runs = "", nil, nil, 0
+			duplicate := d.entry
+			duplicate.Outcome, duplicate.DuplicateOf, duplicate.Matches = penstock.OutcomeDuplicate, owner, nil
+			duplicate.identity, duplicate.body, duplicate.raw, duplicate.runs = "", nil, nil, 0
 			if k.source == sourceSigned {
-				again.Reason = ReasonReplayed
+				duplicate.Reason = ReasonReplayed
 			}
-			d.logged = deliveryFields.row(&again)
+			d.logged = deliveryFields.row(&duplicate)
 			return true
 		}
 	}

@@ -24,11 +24,11 @@ func adoptedPrefix(launched string) string {
 }
 
 // Adopt replaces the token of the lease l by AdoptedToken(l.Token, a.Token), and returns the run,
-// locked. The agent's key, as its hash, becomes agentKey. again is true if the same call succeeded
+// locked. The agent's key, as its hash, becomes agentKey. repeated is true if the same call succeeded
 // before. penstock.ErrLeaseLost: l is not active, or another process has adopted it.
 func (e ExecutionsTx) Adopt(
 	ctx context.Context, l penstock.Lease, a penstock.Adoption, agentKey string,
-) (run RunRow, again bool, err error) {
+) (run RunRow, repeated bool, err error) {
 	run, err = e.tx.Runs().Lock(ctx, l.RunID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return run, false, penstock.ErrLeaseLost
@@ -45,11 +45,11 @@ func (e ExecutionsTx) Adopt(
 		return run, false, fmt.Errorf("adopt run %s: %w", l.RunID, err)
 	}
 	if n == 0 {
-		again, err = e.holds(ctx, penstock.Lease{RunID: l.RunID, Token: token})
-		if err == nil && !again {
+		repeated, err = e.holds(ctx, penstock.Lease{RunID: l.RunID, Token: token})
+		if err == nil && !repeated {
 			err = penstock.ErrLeaseLost
 		}
-		return run, again, err
+		return run, repeated, err
 	}
 	if _, err := e.tx.exec(ctx, `UPDATE executions
 		SET token = $1, host = $2

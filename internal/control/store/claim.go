@@ -161,7 +161,7 @@ func (d *deliver) logSubjects() {
 			}
 		}
 	}
-	if d.comesAgain() {
+	if d.retryable() {
 		entry.identity = ""
 	}
 	d.logged = slices.Clone(d.row)

@@ -182,8 +182,8 @@ type Expectation struct {
 	Newer      penstock.Time // the last start after FiredAt; 0: none
 }
 
-// lookAgain is after how long at the latest a newer start is looked for. Runs are kept for longer than that.
-const lookAgain = penstock.Time(60 * 60 * 1000)
+// lookEvery is after how long at the latest a newer start is looked for. Runs are kept for longer than that.
+const lookEvery = penstock.Time(60 * 60 * 1000)
 
 // Expectations reads at most limit that are silent, or whose newest start is to be looked for,
 // and whose sources come after one. A start is a run by an event or a time, or an event that reached a run. One that
@@ -223,7 +223,7 @@ func (a Automations) Expectations(
 		WHERE h.expect_ms > 0 AND h.enabled = 1 AND h.paused_at = 0 AND h.source > $2
 			AND (h.silent_at > 0 OR h.look_at <= $1 OR h.look_at > $3)
 		ORDER BY h.source
-		LIMIT $4`, int64(now), after, int64(now+2*lookAgain), limit)
+		LIMIT $4`, int64(now), after, int64(now+2*lookEvery), limit)
 	return collect(a.s, rows, err, "expected starts", func(e *Expectation) []any {
 		return []any{
 			&e.Source, &e.Team, &e.FactoryUID, &e.Personal, &e.EveryMs, &e.FiredAt, &e.SilentAt, &e.Newer,
@@ -248,7 +248,7 @@ func (e Expectation) StillSilent() bool { return e.SilentAt != 0 && e.Newer == 0
 // longer. It stores nothing if the expectation has changed meanwhile.
 func (a AutomationsTx) Looked(ctx context.Context, e Expectation, now penstock.Time) error {
 	fired, silent := e.found(now)
-	look := min(fired+penstock.Time(e.EveryMs), now+lookAgain)
+	look := min(fired+penstock.Time(e.EveryMs), now+lookEvery)
 	n, err := a.tx.exec(ctx, `UPDATE health
 		SET fired_at = $1, silent_at = $2, look_at = $3
 		WHERE source = $4 AND expect_ms = $5 AND fired_at = $6 AND silent_at = $7 AND enabled = 1 AND paused_at = 0`,

@@ -17,7 +17,7 @@ type OccurrenceRow struct {
 	// of their schedule.
 	Source string
 	Clock  string // of an automation's own clock: its time zone and cron expression
-	Moment string // the first occurrence of those that are decided together
+	Tick   string // the first occurrence of those that are decided together
 	Owner  string // of a personal schedule; "": the team's
 }
 
@@ -30,7 +30,7 @@ var occurrenceFields = newResource("occurrences", "o",
 	textColumn("schedule_id", func(r *OccurrenceRow) *string { return &r.ScheduleID }),
 	textColumn("automation_uid", func(r *OccurrenceRow) *string { return &r.AutomationUID }),
 	textColumn("clock", func(r *OccurrenceRow) *string { return &r.Clock }),
-	textColumn("moment", func(r *OccurrenceRow) *string { return &r.Moment }),
+	textColumn("moment", func(r *OccurrenceRow) *string { return &r.Tick }),
 	numberColumn("due_at", func(r *OccurrenceRow) *penstock.Time { return &r.DueAt }),
 	numberColumn("decided_at", func(r *OccurrenceRow) *penstock.Time { return &r.DecidedAt }).editable(),
 	textColumn("fate", func(r *OccurrenceRow) *penstock.Fate { return &r.Fate }).editable(),
@@ -79,7 +79,7 @@ func (os Occurrences) Waiting(ctx context.Context, after string, limit int) ([][
 	groups := make([][]OccurrenceRow, len(oldest))
 	for i, o := range oldest {
 		if groups[i], err = readOccurrences(
-			ctx, os.s, "o.source = $1 AND o.moment = $2 AND o.fate = 'waiting' ORDER BY o.uid", o.Source, o.Moment,
+			ctx, os.s, "o.source = $1 AND o.moment = $2 AND o.fate = 'waiting' ORDER BY o.uid", o.Source, o.Tick,
 		); err != nil {
 			return nil, err
 		}

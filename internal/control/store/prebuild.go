@@ -142,12 +142,12 @@ func (ps PrebuildsTx) Report(ctx context.Context, r penstock.LayerReport) (retir
 	if err := ps.tx.insert(ctx, reportedPrebuilds, rows); err != nil {
 		return nil, fmt.Errorf("record prebuilds: %w", err)
 	}
-	return retired, ps.leave(ctx, r, report, now)
+	return retired, ps.removeGone(ctx, r, report, now)
 }
 
-// leave removes what a worker no longer has. The row of a deleted layer stays: another one may have
+// removeGone removes what a worker no longer has. The row of a deleted layer stays: another one may have
 // been made from it meanwhile.
-func (ps PrebuildsTx) leave(ctx context.Context, r penstock.LayerReport, report string, now penstock.Time) error {
+func (ps PrebuildsTx) removeGone(ctx context.Context, r penstock.LayerReport, report string, now penstock.Time) error {
 	_, err := ps.tx.exec(ctx, `UPDATE prebuilds
 		SET gone_at = $1
 		WHERE folder = $2 AND worker_host = $3 AND report <> $4 AND retired_at > 0 AND gone_at = 0`,

@@ -15,9 +15,9 @@ const (
 	failingQuarters   = 2
 )
 
-// announceAgain is how long after a message a webhook can get the next one. Strangers can make a webhook fail by
+// announceEvery is how long after a message a webhook can get the next one. Strangers can make a webhook fail by
 // requests with a wrong signature, and so cause at most one message in this time.
-const announceAgain = 24 * time.Hour
+const announceEvery = 24 * time.Hour
 
 // isFailing selects the webhooks that fail and were not announced, from the first quarter of the hour as $1. It
 // reads counts, so that a delivery costs nothing more.
@@ -80,7 +80,7 @@ func (ws Webhooks) AnnounceFailing(ctx context.Context, now penstock.Time) error
 
 // forgetRecovered lets webhooks that work again be announced again.
 func (ws Webhooks) forgetRecovered(ctx context.Context, now penstock.Time) error {
-	before := int64(now.Add(-announceAgain))
+	before := int64(now.Add(-announceEvery))
 	recovered, err := ws.s.strings(ctx, "SELECT webhook_uid FROM failing_webhooks WHERE "+hasRecovered, before)
 	if err != nil || len(recovered) == 0 {
 		return err

@@ -32,9 +32,9 @@ const (
 	// askedWithin is how long the front of a server that does not start waits for a request to answer.
 	askedWithin = 10 * time.Second
 
-	// leaveTime is how close together a server and its agent end if one may be the cause of the
+	// lingerTime is how close together a server and its agent end if one may be the cause of the
 	// other. Some agents kill a front half a second after they have asked it to end.
-	leaveTime = 300 * time.Millisecond
+	lingerTime = 300 * time.Millisecond
 
 	// maxFrontLog limits what a front and its server write to the standard error, in bytes. A pipe holds
 	// as much, so an agent that does not read it does not stop the server.
@@ -45,15 +45,15 @@ const (
 // the server does not work, it writes that to a file for the worker, answers the agent's requests with
 // the reason, and ends.
 type front struct {
-	name   string // of the server
-	report string // file for the worker; "": none
-	env    []string
-	start  time.Duration // startTime
-	leave  time.Duration // leaveTime
-	close  time.Duration // closeTime
-	in     io.ReadCloser // the agent's messages
-	out    io.Writer     // messages for the agent
-	err    io.Writer     // for what is no message
+	name      string // of the server
+	report    string // file for the worker; "": none
+	env       []string
+	start     time.Duration // startTime
+	lingerFor time.Duration // lingerTime
+	close     time.Duration // closeTime
+	in        io.ReadCloser // the agent's messages
+	out       io.Writer     // messages for the agent
+	err       io.Writer     // for what is no message
 
 	printed output
 	left    chan struct{} // closed when the agent has closed in
@@ -79,7 +79,7 @@ func Front(args, env []string) int {
 		return 1
 	}
 	f := newFront(&front{
-		name: args[0], report: args[1], env: env, start: startTime, leave: leaveTime, close: closeTime,
+		name: args[0], report: args[1], env: env, start: startTime, lingerFor: lingerTime, close: closeTime,
 		in: os.Stdin, out: os.Stdout, err: os.Stderr,
 	})
 	if f.run(ctx, args[2:]) != nil {
@@ -206,7 +206,7 @@ func (f *front) afterAgent(p *process, ended <-chan error) error {
 		return err
 	case <-p.exited: // a child may keep its output open
 		return io.EOF
-	case <-time.After(f.leave):
+	case <-time.After(f.lingerFor):
 		return gaveUp
 	}
 }
@@ -218,7 +218,7 @@ func (f *front) endOf(ctx context.Context, p *process) error {
 	killed := status.Signaled() && (status.Signal() == syscall.SIGTERM || status.Signal() == syscall.SIGKILL)
 	gaveUp := f.unanswered()
 	if f.idle() || killed {
-		f.linger(ctx, f.leave)
+		f.linger(ctx, f.lingerFor)
 		if ctx.Err() != nil || closed(f.left) {
 			return gaveUp
 		}

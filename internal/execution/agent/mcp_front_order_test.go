@@ -49,7 +49,7 @@ func TestAFrontWhoseServerAndAgentEndTogether(t *testing.T) {
 			for _, how := range []string{"closes", "signals"} {
 				t.Run(fmt.Sprintf("%s, %s, %s first, %s", test.state, test.signal, first, how), func(t *testing.T) {
 					t.Parallel()
-					f, pid := newFrontedState(t, &front{leave: timeout}, test.state, states[test.state])
+					f, pid := newFrontedState(t, &front{lingerFor: timeout}, test.state, states[test.state])
 					leave := f.stop
 					if how == "closes" {
 						leave = func() {
@@ -85,7 +85,7 @@ func TestAFrontWhoseServerEndsAlone(t *testing.T) {
 		for _, signal := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGKILL} {
 			t.Run(fmt.Sprintf("%s, %s", state, signal), func(t *testing.T) {
 				t.Parallel()
-				f, pid := newFrontedState(t, &front{leave: time.Millisecond}, state, script)
+				f, pid := newFrontedState(t, &front{lingerFor: time.Millisecond}, state, script)
 				f.kill(pid, signal)
 				want := fmt.Sprintf("it ended (signal: %s)", signal)
 				eventually(t, "it is reported", func() bool { return len(f.reasons()) > 0 })
@@ -101,7 +101,7 @@ func TestAFrontWhoseServerEndsAlone(t *testing.T) {
 // A server may end as soon as its agent starts and leaves it, and its child may keep its output open.
 func TestAFrontOfAnAgentThatOnlyStartsItsServer(t *testing.T) {
 	t.Parallel()
-	f, pid := newFrontedState(t, &front{leave: time.Hour}, "new", "sleep 600 & exec sleep 600")
+	f, pid := newFrontedState(t, &front{lingerFor: time.Hour}, "new", "sleep 600 & exec sleep 600")
 	_ = f.in.Close()
 	<-f.front.left
 	_ = syscall.Kill(pid, syscall.SIGUSR1)
@@ -162,7 +162,7 @@ func (f *fronted) kill(pid int, signal syscall.Signal) {
 }
 
 // A server that ends before it reads is reported like any other. The front's write to it is SIGPIPE,
-// which is not the end of the agent. The server lives longer than leaveTime after it.
+// which is not the end of the agent. The server lives longer than lingerTime after it.
 func TestTheProcessOfAFrontWhoseServerDoesNotRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -211,7 +211,7 @@ func TestTheProcessOfAFrontWhoseServerDoesNotRead(t *testing.T) {
 func TestAFrontLetsItsServerEnd(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "saved")
-	f, _ := newFrontedState(t, &front{leave: time.Hour, close: timeout}, "idle", serves(welcome)+": > '"+file+"'")
+	f, _ := newFrontedState(t, &front{lingerFor: time.Hour, close: timeout}, "idle", serves(welcome)+": > '"+file+"'")
 	_ = f.in.Close()
 	if err := f.end(); err != nil {
 		t.Error(err)

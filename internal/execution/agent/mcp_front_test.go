@@ -67,7 +67,8 @@ func startFronted(t *testing.T, set *front, argv ...string) *fronted {
 	f.stop = cancel
 	f.front = newFront(&front{
 		env: os.Environ(), name: "my server", report: f.report, start: cmp.Or(set.start, timeout),
-		leave: cmp.Or(set.leave, leaveTime), close: cmp.Or(set.close, closeTime), in: read, out: lines, err: &f.stderr,
+		lingerFor: cmp.Or(set.lingerFor, lingerTime), close: cmp.Or(set.close, closeTime),
+		in: read, out: lines, err: &f.stderr,
 	})
 	done := make(chan struct{})
 	go func() {
@@ -273,7 +274,7 @@ func TestAFrontDoesNotWaitForItsLogToBeRead(t *testing.T) {
 	in, toFront := io.Pipe()
 	fromFront, out := io.Pipe()
 	front := newFront(&front{
-		env: os.Environ(), name: "s", start: timeout, leave: leaveTime, close: closeTime, in: in, out: out, err: write,
+		env: os.Environ(), name: "s", start: timeout, lingerFor: lingerTime, close: closeTime, in: in, out: out, err: write,
 	})
 	done := make(chan error, 1)
 	go func() {

@@ -125,8 +125,8 @@ func (a *acpAgent) cancel(ctx, call context.Context, responded <-chan promptResu
 	}
 	timeout, stop := context.WithTimeout(call, limit)
 	defer stop()
-	again := time.NewTicker(cancelEvery)
-	defer again.Stop()
+	ticker := time.NewTicker(cancelEvery)
+	defer ticker.Stop()
 	for {
 		_ = a.client.Cancel(timeout, a.id) // fails only if the agent has ended or does not react
 		select {
@@ -138,7 +138,7 @@ func (a *acpAgent) cancel(ctx, call context.Context, responded <-chan promptResu
 			return end.err == nil || errors.As(end.err, &refused) && ctx.Err() == nil
 		case <-timeout.Done():
 			return false
-		case <-again.C: // the first may have arrived before the prompt, which another goroutine sends
+		case <-ticker.C: // the first may have arrived before the prompt, which another goroutine sends
 		}
 	}
 }

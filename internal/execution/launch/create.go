@@ -64,7 +64,7 @@ func (x *launched) create(ctx context.Context) error {
 // that has just started does not know all roles yet.
 func (x *launched) insist(ctx context.Context, what string, call func() error) error {
 	for begun, told := time.Now(), false; ; told = true {
-		err := again(ctx, x.log, what, call)
+		err := retry(ctx, x.log, what, call)
 		if answered(err) != http.StatusForbidden || ctx.Err() != nil || time.Since(begun) >= createTime {
 			return err
 		}

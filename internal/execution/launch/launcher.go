@@ -122,7 +122,7 @@ func (l *Launcher) Run(ctx context.Context) error {
 // not known is removed: its launcher died before it had stored the lease, so the run is requeued.
 func (l *Launcher) left(ctx context.Context) ([]penstock.Assignment, error) {
 	var jobs list[job]
-	err := again(ctx, l.Log, "list the Jobs", func() (err error) {
+	err := retry(ctx, l.Log, "list the Jobs", func() (err error) {
 		jobs, err = l.cluster.listJobs(ctx, l.selector())
 		return err
 	})
@@ -153,8 +153,8 @@ func (l *Launcher) left(ctx context.Context) ([]penstock.Assignment, error) {
 	return left, nil
 }
 
-// again repeats a call while the API cannot be reached. It returns other errors.
-func again(ctx context.Context, log *slog.Logger, what string, call func() error) error {
+// retry repeats a call while the API cannot be reached. It returns other errors.
+func retry(ctx context.Context, log *slog.Logger, what string, call func() error) error {
 	for pause := time.Second; ; pause = min(2*pause, 15*time.Second) {
 		err := call()
 		code := answered(err)

@@ -47,7 +47,7 @@ func (l *Launcher) Preflight(ctx context.Context) error {
 	var missing []string
 	for _, r := range rights {
 		var allowed bool
-		err := again(ctx, l.Log, "check a right", func() (err error) {
+		err := retry(ctx, l.Log, "check a right", func() (err error) {
 			allowed, err = l.cluster.may(ctx, r)
 			return err
 		})

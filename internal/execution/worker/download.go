@@ -39,7 +39,7 @@ func (b *box) download(f penstock.File) (*os.File, error) {
 	}
 	timeout, cancel := context.WithTimeout(b.lease, downloadTime)
 	defer cancel()
-	err = again(timeout, func(context.Context) error {
+	err = retry(timeout, func(context.Context) error {
 		content, err := b.w.Control.Open(timeout, b.Lease, f)
 		if err != nil {
 			return err

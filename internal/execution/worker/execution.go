@@ -322,7 +322,7 @@ func (e *execution) finish(result penstock.Result) (prompts []penstock.Prompt, e
 		said.Message = shorten(e.mask.String(cleanText(said.Message)), maxMessage)
 		result.Message = &said
 	}
-	err = again(e.lease, func(ctx context.Context) error {
+	err = retry(e.lease, func(ctx context.Context) error {
 		ctx, cancel := outlive(ctx, answerTime)
 		defer cancel()
 		var err error

@@ -240,7 +240,7 @@ func (r *recorder) next() ([]penstock.Draft, bool) {
 // send appends a batch, and retries until it succeeds. If the control plane rejects a batch, it
 // sends one event at a time, so that only the invalid event is lost.
 func (r *recorder) send(lease context.Context, batch []penstock.Draft) error {
-	err := again(lease, func(ctx context.Context) error { return r.append(ctx, batch) })
+	err := retry(lease, func(ctx context.Context) error { return r.append(ctx, batch) })
 	var refused *penstock.Error
 	switch {
 	case lease.Err() != nil || !errors.As(err, &refused):
@@ -259,10 +259,10 @@ func (r *recorder) send(lease context.Context, batch []penstock.Draft) error {
 	return nil
 }
 
-// again repeats a call until the control plane accepts or rejects it, or reports that the lease is
+// retry repeats a call until the control plane accepts or rejects it, or reports that the lease is
 // lost. It retries after errors of transport and storage. When the context ends, it returns the
 // cause.
-func again(lease context.Context, call func(context.Context) error) error {
+func retry(lease context.Context, call func(context.Context) error) error {
 	pause := 50 * time.Millisecond
 	for {
 		ctx, cancel := context.WithTimeout(lease, callTime)

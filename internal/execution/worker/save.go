@@ -39,7 +39,7 @@ func (t *task) saveArtifact(ctx context.Context, u penstock.Upload, content io.R
 
 // save stores a file in the control plane. It retries until ctx ends, which depends on the lease.
 func (t *task) save(ctx context.Context, u penstock.Upload, content io.ReadSeeker) (uid string, err error) {
-	err = again(ctx, func(context.Context) error {
+	err = retry(ctx, func(context.Context) error {
 		var r io.Reader
 		if content != nil {
 			if _, err := content.Seek(0, io.SeekStart); err != nil {

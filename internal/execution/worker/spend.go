@@ -39,7 +39,7 @@ func (s *spender) Reserve(ctx context.Context, r penstock.Reservation) (got pens
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.task.lease, func() { cancel(context.Cause(s.task.lease)) })()
-	err = again(ctx, func(ctx context.Context) (err error) {
+	err = retry(ctx, func(ctx context.Context) (err error) {
 		got, err = s.task.w.Control.Reserve(ctx, s.task.Lease, r)
 		return err
 	})
@@ -51,7 +51,7 @@ func (s *spender) Reserve(ctx context.Context, r penstock.Reservation) (got pens
 
 // Settle implements gateway.Spend.
 func (s *spender) Settle(settlement penstock.Settlement) {
-	err := again(s.ended, func(ctx context.Context) error {
+	err := retry(s.ended, func(ctx context.Context) error {
 		return s.task.w.Control.Settle(ctx, s.task.Lease, settlement)
 	})
 	if err != nil && (!settlement.Unsent || !errors.Is(err, penstock.ErrLeaseLost)) {

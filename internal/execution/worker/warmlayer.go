@@ -30,7 +30,7 @@ func (w *warm) useLayer(ctx context.Context) (todo work, err error) {
 			return todo, fmt.Errorf("the layer lacks the repository %s", r.dir)
 		}
 		if head := w.layer.Heads[i]; head.Commit == r.commit && head.Branch == r.branch {
-			if err := w.leaveRefs(r.dir); err != nil { // the rest is as the commands have left it
+			if err := w.keepRefs(r.dir); err != nil { // the rest is as the commands have left it
 				return todo, err
 			}
 			continue
@@ -75,15 +75,15 @@ func (w *warm) move(ctx context.Context, r repository, from layer.Head, tracked 
 	for _, name := range m.Tracked {
 		tracked[path.Join(r.dir, name)] = true
 	}
-	return m, w.leaveCheckout(r, from, tracked)
+	return m, w.keepCheckout(r, from, tracked)
 }
 
 // ofClone are the files in .git that a workspace has from its clone although the head has not moved:
 // other branches have.
 var ofClone = []string{"objects", "packed-refs"}
 
-// leaveRefs removes a checkout, except for the branches and tags of the remote.
-func (w *warm) leaveRefs(dir string) error {
+// keepRefs removes a checkout, except for the branches and tags of the remote.
+func (w *warm) keepRefs(dir string) error {
 	root, repo := w.in.box.space.root, path.Join(dir, ".git")
 	if len(w.layer.Names(workPart, repo)) == 0 { // the commands have replaced it
 		return removeTree(root, dir)
@@ -110,9 +110,9 @@ func (w *warm) leaveRefs(dir string) error {
 // commands put settings and hooks there.
 var ofCommands = []string{"config", "config.worktree", "hooks", "info"}
 
-// leaveCheckout keeps a checkout, except for what its layer has set in .git. It adds the files that
+// keepCheckout keeps a checkout, except for what its layer has set in .git. It adds the files that
 // the layer has no say in to tracked.
-func (w *warm) leaveCheckout(r repository, head layer.Head, tracked map[string]bool) error {
+func (w *warm) keepCheckout(r repository, head layer.Head, tracked map[string]bool) error {
 	repo := path.Join(r.dir, ".git")
 	names := w.layer.Names(workPart, repo)
 	if head.Branch != r.branch || !slices.Contains(names, "config") {

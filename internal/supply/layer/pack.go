@@ -89,9 +89,9 @@ func (s Since) Next(ctx context.Context, parts []Part, uid string, limit int64, 
 	p := &packer{uid: uid, needed: map[string]bool{}, list: list{
 		All: s.Prepared == nil, Parts: next.Changed, Removed: map[string][]string{}, Note: s.Note,
 	}}
-	again := s.wasted(now)
+	repack := s.wasted(now)
 	for _, part := range parts {
-		if err := p.plan(ctx, part, s, now[part.Name], again); err != nil {
+		if err := p.plan(ctx, part, s, now[part.Name], repack); err != nil {
 			return s, err
 		}
 	}
@@ -143,7 +143,7 @@ type source struct {
 }
 
 // plan decides for each file of a part where its content is. again: in this pack.
-func (p *packer) plan(ctx context.Context, part Part, s Since, now map[string]File, again bool) error {
+func (p *packer) plan(ctx context.Context, part Part, s Since, now map[string]File, repack bool) error {
 	prepared := s.Prepared[part.Name]
 	for name := range prepared {
 		if _, there := now[name]; !there {
@@ -161,7 +161,7 @@ func (p *packer) plan(ctx context.Context, part Part, s Since, now map[string]Fi
 			continue
 		}
 		old, packed := s.Changed[part.Name][name]
-		if packed && old.File == f && (!again || old.Pack == "") {
+		if packed && old.File == f && (!repack || old.Pack == "") {
 			changed[name] = old
 			if p.bytes += old.Bytes; old.Pack != "" {
 				p.needed[old.Pack] = true

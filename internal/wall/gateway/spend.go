@@ -29,9 +29,9 @@ type spending struct {
 	exceeded *Refusal      // the first refusal of a budget: all later calls get it
 }
 
-// askAgain is how long a call waits for a reservation that this session does not know, such as one
+// askEvery is how long a call waits for a reservation that this session does not know, such as one
 // from an earlier execution.
-const askAgain = 2 * time.Second
+const askEvery = 2 * time.Second
 
 // count reserves the bound of a call, and puts the limit of its output into the body. If the
 // agent hangs up or the session ends meanwhile, it ends the handler.
@@ -131,7 +131,7 @@ func (a *asking) refusal(spend penstock.SpendRefusal) *Refusal {
 
 // wait returns when a reservation is settled, after a while, or with ctx.
 func wait(ctx context.Context, freed <-chan struct{}) {
-	timer := time.NewTimer(askAgain)
+	timer := time.NewTimer(askEvery)
 	defer timer.Stop()
 	select {
 	case <-freed:
@@ -197,8 +197,8 @@ func (s *spending) latch(refusal *Refusal) *Refusal {
 			s.freed = nil
 		}
 	}
-	again := *s.exceeded
-	return &again
+	exceeded := *s.exceeded
+	return &exceeded
 }
 
 func (s *spending) latched() *Refusal {
@@ -207,6 +207,6 @@ func (s *spending) latched() *Refusal {
 	if s.exceeded == nil {
 		return nil
 	}
-	again := *s.exceeded
-	return &again
+	exceeded := *s.exceeded
+	return &exceeded
 }

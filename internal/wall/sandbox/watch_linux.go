@@ -80,10 +80,10 @@ type sharedTable struct {
 }
 
 func (s *sharedTable) descendants(pid int) []int {
-	const moment = minPause / 2
+	const recent = minPause / 2
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.at) > moment {
+	if time.Since(s.at) > recent {
 		s.table, s.at = inside.Processes(), time.Now()
 	}
 	return s.table.Below(pid)

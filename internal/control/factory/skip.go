@@ -16,7 +16,7 @@ func changeTimes(
 	case !before.Enabled:
 		return nil
 	case !after.Enabled:
-		return leaveTimes(ctx, tx, before, "paused", now)
+		return skipTimes(ctx, tx, before, "paused", now)
 	case before.Overlap == penstock.OverlapQueue && after.Overlap != penstock.OverlapQueue:
 		reason := "The schedule was changed while this waited: its overlap is no longer queue."
 		if err := tx.Occurrences().SkipWaiting(ctx, before.ID, "", reason, now); err != nil {
@@ -26,24 +26,24 @@ func changeTimes(
 	if before.Cron == after.Cron && before.TimeZone == after.TimeZone {
 		return nil
 	}
-	return leaveDue(ctx, tx, before, "changed", now)
+	return skipDue(ctx, tx, before, "changed", now)
 }
 
-// leaveTimes skips all times of a schedule that have come and started nothing. what happened to it is
+// skipTimes skips all times of a schedule that have come and started nothing. what happened to it is
 // paused or deleted.
-func leaveTimes(
+func skipTimes(
 	ctx context.Context, tx *store.Tx, before store.ScheduleRow, what string, now penstock.Time,
 ) error {
 	reason := "The schedule was " + what + " while this waited."
 	if err := tx.Occurrences().SkipWaiting(ctx, before.ID, "", reason, now); err != nil {
 		return err
 	}
-	return leaveDue(ctx, tx, before, what, now)
+	return skipDue(ctx, tx, before, what, now)
 }
 
-// leaveDue skips the times of a schedule, and of the automations that fire with it, which have come and are not
+// skipDue skips the times of a schedule, and of the automations that fire with it, which have come and are not
 // decided yet.
-func leaveDue(
+func skipDue(
 	ctx context.Context, tx *store.Tx, before store.ScheduleRow, what string, now penstock.Time,
 ) error {
 	if before.NextAt == 0 || before.NextAt > now {
@@ -60,16 +60,16 @@ func leaveDue(
 	reason := "The schedule was " + what + " before a server decided this time."
 	for _, automation := range append([]store.AutomationRow{{}}, with...) {
 		next := timeOf{automation.UID, "", before.NextAt}
-		if err := sourceOf(before).leave(ctx, tx, times, next, before.CatchUp, reason, now); err != nil {
+		if err := sourceOf(before).skip(ctx, tx, times, next, before.CatchUp, reason, now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// leaveClocks gives times of clocks their fate that a change of their automation leaves behind: those that
+// skipClocks gives times of clocks their fate that a change of their automation leaves behind: those that
 // wait, and those that have come and are not decided yet. after is nil if it is deleted.
-func leaveClocks(
+func skipClocks(
 	ctx context.Context, tx *store.Tx, before store.AutomationRow, clocks []store.Clock, after *store.AutomationRow,
 	now penstock.Time,
 ) error {
@@ -104,7 +104,7 @@ func leaveClocks(
 		if err := tx.Occurrences().SkipWaiting(ctx, src.id, next.clock, waited, now); err != nil {
 			return err
 		}
-		if err := src.leave(ctx, tx, times, next, trigger.CatchUp, reason, now); err != nil {
+		if err := src.skip(ctx, tx, times, next, trigger.CatchUp, reason, now); err != nil {
 			return err
 		}
 	}
@@ -127,8 +127,8 @@ func clocksAfter(after *store.AutomationRow) (kept map[string]bool, queues bool)
 	return kept, queues
 }
 
-// leave skips the times from next to now, which no server has decided and no server will.
-func (s source) leave(
+// skip skips the times from next to now, which no server has decided and no server will.
+func (s source) skip(
 	ctx context.Context, tx *store.Tx, times cronTimes, next timeOf, catchUp penstock.CatchUp, reason string,
 	now penstock.Time,
 ) error {
@@ -137,7 +137,7 @@ func (s source) leave(
 	}
 	due := times.due(next.at, now, penstock.CatchUpOnce)
 	last := s.occurrence(due.start[0], next.automationUID)
-	last.Moment, last.Clock, last.Fate, last.Reason = last.UID, next.clock, penstock.FateSkipped, reason
+	last.Tick, last.Clock, last.Fate, last.Reason = last.UID, next.clock, penstock.FateSkipped, reason
 	catchUp = cmp.Or(catchUp, penstock.CatchUpOnce)
 	return addDecided(ctx, tx, now, s.missed(due, catchUp, next.automationUID, next.clock), &last)
 }

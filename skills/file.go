@@ -12,6 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/penstock-dev/penstock"
 )
 
@@ -297,37 +299,78 @@ func (f *File) key(line string, number int) (key, value string, ok bool) {
 	return key, value, true
 }
 
-// scalar reads a text that begins after its key and continues in the lines below. odd says what other
-// readers of YAML would not accept: they see something else, or nothing.
+// scalar reads a text that begins after its key and continues in the lines below. odd says why it is not
+// YAML, or no text in YAML: other readers see something else, or nothing.
 func scalar(first string, below []string) (text, odd string) {
-	raw := func() string { return fold(append([]string{first}, trimmed(below)...)) }
+	if first != "" && strings.ContainsRune("[]{}&*!%@`,?#", rune(first[0])) {
+		return fold(append([]string{first}, trimmed(below)...)), "it begins with " + first[:1] + " without quotes"
+	}
+	document := "text: " + first + "\n" + strings.Join(below, "\n")
+	value, err := valueOf(document)
 	switch {
-	case first == "":
-		for _, line := range below { // text may begin in the next line, but a map or list may not
-			if line = strings.TrimSpace(line); line != "" {
-				if strings.HasPrefix(line, "- ") || strings.HasSuffix(line, ":") || strings.Contains(line, ": ") {
-					odd = "it is a list or map"
-				}
-				break
-			}
-		}
-		return plain(below), odd
-	case first[0] == '|' || first[0] == '>':
-		return block(first, below)
-	case first[0] == '"' || first[0] == '\'':
-		text, err := quoted(raw())
-		if err != nil {
-			return strings.Trim(raw(), first[:1]), err.Error()
-		}
-		return text, ""
-	case strings.ContainsRune("[]{}&*!%@`,?#", rune(first[0])):
-		return raw(), "it begins with " + first[:1] + " without quotes"
+	case err != nil:
+		rest, inToken := stopsAt(document, err)
+		return unread(first, below, rest, inToken)
+	case value.Kind != yaml.ScalarNode:
+		return plain(append([]string{first}, below...)), "it is a list or map"
+	case value.ShortTag() != "!!null":
+		return value.Value, ""
 	}
-	switch text = plain(append([]string{first}, below...)); text {
-	case "~", "null", "Null", "NULL": // no value (YAML 1.2 §10.3.2)
-		return "", ""
+	return "", ""
+}
+
+// valueOf returns the value of the only key of a document. Its text is hostile, so a panic of the parser becomes
+// an error.
+func valueOf(document string) (value *yaml.Node, err error) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			err = errors.New("the YAML cannot be read")
+		}
+	}()
+	var root yaml.Node
+	if err := yaml.Unmarshal([]byte(document), &root); err != nil {
+		return nil, err
 	}
-	if strings.Contains(text, ": ") {
+	return root.Content[0].Content[1], nil
+}
+
+// stopsAt returns what is left of a document where the scanner could not read it. ok is false if the parser did
+// not understand what the scanner had read.
+func stopsAt(document string, err error) (rest string, ok bool) {
+	at, ok := errors.AsType[*yaml.LoadError](err)
+	if !ok || at.Stage != yaml.ScannerStage {
+		return "", false
+	}
+	runes := []rune(document)
+	return strings.TrimSpace(string(runes[min(at.Mark.Index, len(runes)):])), true
+}
+
+// unread reads what people write although it is no YAML. rest and inToken are what [stopsAt] returns.
+func unread(first string, below []string, rest string, inToken bool) (text, odd string) {
+	switch lines := trimmed(below); {
+	case strings.HasPrefix(first, "|") || strings.HasPrefix(first, ">"):
+		odd = "its lines do not have the same indentation"
+		rest := strings.TrimSpace(strings.TrimLeft(first[1:], "+-0123456789"))
+		if rest != "" && rest[0] != '#' {
+			odd, lines = "text follows "+first[:1], append([]string{rest}, lines...)
+		}
+		if first[0] == '>' {
+			return fold(lines), odd
+		}
+		return strings.Join(lines, "\n"), odd
+	case strings.HasPrefix(first, `"`) || strings.HasPrefix(first, "'"):
+		text = strings.Trim(fold(append([]string{first}, lines...)), first[:1])
+		switch {
+		case !inToken:
+			odd = "text follows the closing quote"
+		case rest == "":
+			odd = "the closing quote is missing"
+		default:
+			odd = `has a \ that starts no escape sequence: write \\`
+		}
+		return text, odd
+	}
+	if text = plain(append([]string{first}, below...)); strings.Contains(text, ": ") {
 		odd = "a text with a colon and a space needs quotes"
 	}
 	return text, odd
@@ -385,83 +428,4 @@ func fold(lines []string) string {
 		afterText = true
 	}
 	return b.String()
-}
-
-// block reads a literal (|) or folded (>) text. How it ends does not matter here: the result is
-// trimmed.
-func block(header string, lines []string) (text, odd string) {
-	indent := -1
-	for _, line := range lines {
-		content := strings.TrimLeft(line, " \t")
-		if width := len(line) - len(content); content != "" && (indent < 0 || width < indent) {
-			if indent >= 0 {
-				odd = "its lines do not have the same indentation"
-			}
-			indent = width
-		}
-	}
-	out := make([]string, len(lines))
-	for i, line := range lines {
-		if strings.TrimSpace(line) != "" {
-			out[i] = line[indent:]
-		}
-	}
-	style, rest := header[0], strings.TrimLeft(header[1:], "+-0123456789")
-	if rest = strings.TrimSpace(rest); rest != "" && rest[0] != '#' {
-		odd = "text follows " + header[:1]
-		out = append([]string{rest}, out...)
-	}
-	if style == '>' {
-		return fold(out), odd
-	}
-	return strings.Join(out, "\n"), odd
-}
-
-// quoted reads a text in double or single quotes, with nothing but a comment
-// behind it.
-func quoted(text string) (string, error) {
-	quote, rest := text[0], text[1:]
-	var b strings.Builder
-	for rest != "" {
-		switch {
-		case rest[0] == quote && quote == '\'' && strings.HasPrefix(rest, "''"):
-			b.WriteByte('\'')
-			rest = rest[2:]
-		case rest[0] == quote:
-			if rest = strings.TrimSpace(rest[1:]); rest != "" && rest[0] != '#' {
-				return "", errors.New("text follows the closing quote")
-			}
-			return b.String(), nil
-		case rest[0] == '\\' && quote == '"':
-			r, tail, err := escape(rest)
-			if err != nil {
-				return "", err
-			}
-			b.WriteRune(r)
-			rest = tail
-		default:
-			b.WriteByte(rest[0])
-			rest = rest[1:]
-		}
-	}
-	return "", errors.New("the closing quote is missing")
-}
-
-// escape reads one escape sequence of a double-quoted text (YAML 1.2 §5.7).
-func escape(text string) (r rune, rest string, err error) {
-	bad := errors.New(`has a \ that starts no escape sequence: write \\`)
-	if len(text) < 2 {
-		return 0, "", bad
-	}
-	switch text[1] {
-	case '/', ' ':
-		return rune(text[1]), text[2:], nil
-	case '0', '1', '2', '3', '4', '5', '6', '7': // octal in Go, not in YAML
-		return 0, "", bad
-	}
-	r, _, rest, err = strconv.UnquoteChar(text, '"')
-	if err != nil || r == 0 {
-		return 0, "", bad
-	}
-	return r, rest, nil
 }

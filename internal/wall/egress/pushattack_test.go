@@ -40,7 +40,7 @@ func TestAttackAPushToARefusedHost(t *testing.T) {
 	}
 }
 
-// Files and searches whose names are like those of git's services are no pushes.
+// Files and searches that have the name of a service of git are no pushes.
 func TestAttackReadingIsNoPush(t *testing.T) {
 	t.Parallel()
 	w, got := pushWorld(t, setup{

@@ -255,7 +255,7 @@ func TestAttackALostAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.commit("penstock/fix", map[string]string{"a.txt": "one\n"})
 	head := w.must(w.agent, "rev-parse", "HEAD")
-	w.forge.Break(func(rw http.ResponseWriter, r *http.Request) bool {
+	w.forge.Break(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "git-receive-pack") {
 			return false
 		}

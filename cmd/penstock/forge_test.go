@@ -80,7 +80,7 @@ func TestARunReadsThroughAConnection(t *testing.T) {
 		"first", `"full_name":"acme/shop"`, "acme/secret.git/info/refs?service=git-upload-pack 403", "info/lfs/locks 403",
 		"api/v1/repos/acme/secret 403", "api/v1/user 403", "shop/../secret 403", "POST 403", "PUT 403", "PATCH 403",
 		"DELETE 403", "upload 403", "push 1", "Penstock: this run may push penstock/**", "other 128",
-		"this run may push to acme/shop only",
+		"GET /acme/secret.git/info/refs on example.com is refused",
 	} {
 		if !strings.Contains(logs.out, want) {
 			t.Errorf("the run does not say %q:\n%s", want, logs.out)

@@ -411,3 +411,19 @@ func TestAPushThatCannotBeClaimed(t *testing.T) {
 	w.commit("penstock/fix", map[string]string{"a.txt": "one\n"})
 	w.refused([]string{"HEAD"}, "cannot reach the Penstock server")
 }
+
+// Also with patterns that would match it, a base branch stays, and so does the default branch.
+func TestABaseBranchIsNeverPushed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *gate.Options) {
+		o.Policy.Branches, o.Base = [][]string{{"**"}}, "refs/heads/next"
+	})
+	w.someone("next", map[string]string{"n.txt": "n\n"})
+	w.must(w.agent, "fetch", "-q")
+	w.must(w.agent, "checkout", "-q", "-b", "work", "origin/next")
+	w.add(map[string]string{"a.txt": "one\n"})
+	for _, name := range []string{"next", "NEXT", "main", "Main"} {
+		w.refused([]string{"--force", "HEAD:refs/heads/" + name}, "this run may push **")
+	}
+	w.pushed("HEAD:fix")
+}

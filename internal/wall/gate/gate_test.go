@@ -263,6 +263,10 @@ func TestPeopleOfPushes(t *testing.T) {
 	w.commit("penstock/fix", map[string]string{"a.txt": "one\n"})
 	w.must(w.agent, "commit", "-q", "--amend", "--author", "Ada Brandt <ada@example.com>", "--no-edit")
 	w.refused([]string{"HEAD"}, `by "Ada Brandt" <ada@example.com>`, "penstock-bot <bot@example.com>", "--reset-author")
+	for _, author := range []string{"penstock-bot <ada@example.com>", "Ada Brandt <bot@example.com>"} {
+		w.must(w.agent, "commit", "-q", "--amend", "--author", author, "--no-edit")
+		w.refused([]string{"HEAD"}, strings.Fields(author)[0])
+	}
 	w.must(w.agent, "commit", "-q", "--amend", "--reset-author", "--no-edit")
 	w.pushed("HEAD")
 	// A merge of the base branch has commits of others, which are known.
@@ -426,4 +430,18 @@ func TestABaseBranchIsNeverPushed(t *testing.T) {
 		w.refused([]string{"--force", "HEAD:refs/heads/" + name}, "this run may push **")
 	}
 	w.pushed("HEAD:fix")
+}
+
+// A repository without workflows has no folder that a link could replace.
+func TestALinkInThePlaceOfAFolder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, name := range []string{".github", ".GitHub"} {
+		w.must(w.agent, "checkout", "-q", "-f", "-B", "penstock/fix", "origin/main")
+		if err := os.Symlink("tools", filepath.Join(w.agent, name)); err != nil {
+			t.Fatal(err)
+		}
+		w.add(map[string]string{"tools/workflows/ci.yml": "on: push\n"})
+		w.refused([]string{"HEAD"}, "protected files: "+name)
+	}
 }

@@ -63,7 +63,7 @@ func (e *Error) Error() string { return e.Sentence }
 // Times of a push.
 const (
 	pushTime = 10 * time.Minute // for all that a push does after its objects have arrived
-	askTime  = 30 * time.Second // to ask the forge what has become of a push
+	askTime  = 10 * time.Second // to ask the forge what has become of a push
 	readTime = 5 * time.Minute  // to read the branches of the forge
 	waitTime = 2 * time.Minute  // for another push of the run
 )

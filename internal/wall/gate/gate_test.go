@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -443,5 +444,36 @@ func TestALinkInThePlaceOfAFolder(t *testing.T) {
 		}
 		w.add(map[string]string{"tools/workflows/ci.yml": "on: push\n"})
 		w.refused([]string{"HEAD"}, "protected files: "+name)
+	}
+}
+
+// A run that is cancelled while the forge does not answer ends, and its push with it.
+func TestAPushEndsWithItsRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.commit("penstock/fix", map[string]string{"a.txt": "one\n"})
+	asked, over := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { close(over) })
+	var once sync.Once
+	w.forge.Break(func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
+			once.Do(func() { close(asked) })
+			<-over
+		}
+		return false
+	})
+	said := make(chan string, 1)
+	go func() {
+		out, _ := w.git(w.agent, "push", "origin", "HEAD")
+		said <- out
+	}()
+	<-asked
+	w.stop()
+	w.gate.Wait()
+	if out := <-said; strings.Contains(out, "new branch") || w.on("penstock/fix") != "" {
+		t.Errorf("after the end, git says %s", out)
+	}
+	if out, err := w.git(w.agent, "push", "origin", "HEAD"); err == nil {
+		t.Errorf("after the end, a push succeeds: %s", out)
 	}
 }

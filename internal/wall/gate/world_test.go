@@ -35,6 +35,7 @@ type world struct {
 	agent      string // the agent's clone
 	home       string
 	quarantine string            // its folder
+	stop       func()            // ends the execution
 	branch     map[string]string // that other threads have, or that nobody has
 
 	reads atomic.Int64 // requests that the forge got
@@ -74,7 +75,10 @@ func newWorld(t *testing.T, change ...func(*gate.Options)) *world {
 	for _, c := range change {
 		c(&o)
 	}
-	w.gate = gate.New(t.Context(), o)
+	done, stop := context.WithCancel(t.Context())
+	w.stop = stop
+	t.Cleanup(stop)
+	w.gate = gate.New(done, o)
 	server := httptest.NewServer(w.gate)
 	t.Cleanup(server.Close)
 	w.url = server.URL + "/acme/shop.git"

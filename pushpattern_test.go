@@ -164,12 +164,13 @@ func FuzzMatchPattern(f *testing.F) {
 	f.Add("**/a?*/**", "x/ab/c")
 	f.Add("a/**", "a")
 	f.Add("*a*/b", "aa/b")
+	f.Add("?", "\xe4\x80")
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		if penstock.CheckPattern(pattern) != "" || len(name) > 500 {
 			return
 		}
 		want := regexp.MustCompile(reference(pattern)).MatchString("/" + name)
-		if name = strings.ToValidUTF8(name, "\ufffd"); want != penstock.MatchPattern(pattern, name, false) {
+		if want != penstock.MatchPattern(pattern, name, false) {
 			t.Errorf("%q matches %q: want %t", pattern, name, want)
 		}
 	})

@@ -24,6 +24,7 @@ type Quarantine struct {
 	cache  *Cache
 	remote remote
 	dir    string
+	head   string // the default branch; "": none
 }
 
 // Limits of what a quarantine receives and prints.
@@ -66,6 +67,11 @@ func (q *Quarantine) create(ctx context.Context) error {
 	if _, err := q.cache.run(ctx, clone); err != nil {
 		return err
 	}
+	head, err := q.run(ctx, command{args: []string{"symbolic-ref", "--quiet", "HEAD"}})
+	if _, detached := errors.AsType[*runError](err); err != nil && !detached {
+		return err
+	}
+	q.head = strings.TrimPrefix(strings.TrimSpace(head), "refs/heads/")
 	hooks := filepath.Join(q.dir, hooksFolder)
 	if err := os.Mkdir(hooks, 0o700); err != nil {
 		return err
@@ -311,8 +317,8 @@ func readPackets(r *bufio.Reader) (lines []string, err error) {
 	}
 }
 
-// Branches returns the branches of the remote, as they were at the last refresh, and the default one, ""
-// for none.
+// Branches returns the branches of the remote, as they were at the last refresh, and the one that was the
+// default when the quarantine was made, "" for none.
 func (q *Quarantine) Branches(ctx context.Context) (heads map[string]string, byDefault string, err error) {
 	out, err := q.run(ctx, command{most: maxListed, args: []string{
 		"for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/",
@@ -325,11 +331,7 @@ func (q *Quarantine) Branches(ctx context.Context) (heads map[string]string, byD
 		id, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		heads[strings.TrimPrefix(name, "refs/heads/")] = id
 	}
-	head, err := q.run(ctx, command{args: []string{"symbolic-ref", "--quiet", "HEAD"}})
-	if _, detached := errors.AsType[*runError](err); detached {
-		return heads, "", nil
-	}
-	return heads, strings.TrimPrefix(strings.TrimSpace(head), "refs/heads/"), err
+	return heads, q.head, nil
 }
 
 // Commits lists the commits that can be reached from id and from none of without, the newest first.
@@ -458,8 +460,6 @@ const (
 // there is more than one such commit, because histories cross, a file counts that differs from any of
 // them, and from base.
 func (q *Quarantine) Compare(ctx context.Context, base, id string) ([]Change, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, q.cache.listing, ErrManyFiles)
-	defer cancel()
 	var common []string
 	if base != "" {
 		out, err := q.run(ctx, command{args: []string{"merge-base", "--all", base, id}})
@@ -472,21 +472,21 @@ func (q *Quarantine) Compare(ctx context.Context, base, id string) ([]Change, er
 	case len(common) > maxCommon:
 		return nil, ErrManyFiles
 	case len(common) == 1:
-		return q.differ(ctx, common[0], id)
+		return q.Differ(ctx, common[0], id)
 	case len(common) == 0:
 		out, err := q.run(ctx, command{args: []string{"hash-object", "-w", "-t", "tree", "/dev/null"}})
 		if err != nil {
 			return nil, err
 		}
-		return q.differ(ctx, strings.TrimSpace(out), id)
+		return q.Differ(ctx, strings.TrimSpace(out), id)
 	}
-	list, err := q.differ(ctx, base, id)
+	list, err := q.Differ(ctx, base, id)
 	if err != nil {
 		return nil, err
 	}
 	changed := map[string]bool{}
 	for _, from := range common {
-		some, err := q.differ(ctx, from, id)
+		some, err := q.Differ(ctx, from, id)
 		if err != nil {
 			return nil, err
 		}
@@ -500,8 +500,10 @@ func (q *Quarantine) Compare(ctx context.Context, base, id string) ([]Change, er
 // maxCommon bounds the commits at which two histories cross.
 const maxCommon = 20
 
-// differ lists the files that differ between two trees.
-func (q *Quarantine) differ(ctx context.Context, from, to string) ([]Change, error) {
+// Differ lists the files that differ between two commits or trees.
+func (q *Quarantine) Differ(ctx context.Context, from, to string) ([]Change, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, q.cache.listing, ErrManyFiles)
+	defer cancel()
 	out, err := q.run(ctx, command{most: maxListed, args: []string{
 		"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--no-ext-diff", "--end-of-options", from, to,
 	}})
@@ -568,15 +570,6 @@ func (f *linkFilter) Write(p []byte) (int, error) {
 		}
 		f.rest = rest
 	}
-}
-
-// Contains reports whether the commit id contains the commit of its past.
-func (q *Quarantine) Contains(ctx context.Context, id, past string) (bool, error) {
-	_, err := q.run(ctx, command{args: []string{"merge-base", "--is-ancestor", past, id}})
-	if exitCode(err) == 1 {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // Push pushes updates to the remote, each only if the remote's ref is still at its old id. It returns for

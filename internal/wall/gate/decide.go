@@ -195,16 +195,8 @@ type survey struct {
 }
 
 // examine sets the refusal of an update that the policy does not allow.
-func (s *survey) examine(ctx context.Context, v *examined) (err error) {
+func (s *survey) examine(ctx context.Context, v *examined) error {
 	if v.refusal = s.checkName(v.Update, v.branch); v.refusal != "" {
-		return nil
-	}
-	kinds, _, err := s.gate.at.Kinds(ctx, []string{v.New})
-	if err != nil {
-		return err
-	}
-	if kinds[0] != "commit" {
-		v.refusal = "a branch must be a commit, and this is a " + kinds[0]
 		return nil
 	}
 	if current := s.heads[v.branch]; current != v.Old {
@@ -215,23 +207,22 @@ func (s *survey) examine(ctx context.Context, v *examined) (err error) {
 	} else {
 		v.known = s.known
 	}
-	commits, err := s.gate.at.Commits(ctx, v.New, v.known, maxCommits)
-	if errors.Is(err, git.ErrManyFiles) {
-		v.refusal = fmt.Sprintf("it has more than %d new commits", maxCommits)
+	if what := findSecret(s.gate.Known, v.branch); what != "" && !s.gate.Policy.AllowSecrets {
+		v.refusal = "the name of the branch has " + what
 		return nil
 	}
-	if err != nil {
+	news, err := s.readNews(ctx, v)
+	if err != nil || v.refusal != "" {
 		return err
 	}
-	v.commits = len(commits)
-	if v.refusal, err = s.checkPeople(ctx, commits); err != nil || v.refusal != "" {
+	v.commits = news.commits
+	if err := s.checkForce(ctx, v); err != nil || v.refusal != "" {
 		return err
 	}
-	for _, check := range []func(context.Context, *examined) error{s.checkForce, s.checkFiles, s.checkSecrets} {
-		if err := check(ctx, v); err != nil || v.refusal != "" {
-			return err
-		}
+	if err := s.checkFiles(ctx, v, news); err != nil || v.refusal != "" {
+		return err
 	}
+	v.refusal = news.secret
 	return nil
 }
 
@@ -239,9 +230,12 @@ func (s *survey) examine(ctx context.Context, v *examined) (err error) {
 func (s *survey) allowed() string {
 	var parts []string
 	for _, list := range s.gate.Policy.Branches {
+		if len(list) == 0 {
+			return "no branches"
+		}
 		parts = append(parts, strings.Join(list, " or "))
 	}
-	return strings.Join(parts, ", and also ")
+	return strings.Join(parts, ", and also ") + ". Push a branch with such a name"
 }
 
 func (s *survey) checkName(u git.Update, branch string) string {
@@ -251,7 +245,7 @@ func (s *survey) checkName(u git.Update, branch string) string {
 	case u.New == "":
 		return "this run may not delete branches"
 	case strings.EqualFold(branch, s.base), strings.EqualFold(branch, s.byDefault), !s.gate.Policy.AllowsBranch(branch):
-		return fmt.Sprintf("this run may push %s. Push a branch with such a name", s.allowed())
+		return "this run may push " + s.allowed()
 	case strings.ContainsFunc(branch, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }):
 		return "the name of the branch has a character that cannot be printed"
 	case git.CheckRef(branch) != nil:
@@ -268,103 +262,108 @@ func (s *survey) checkName(u git.Update, branch string) string {
 // changedMeanwhile is the refusal of a push that is based on another commit than the forge has.
 const changedMeanwhile = "the branch has changed on the forge since it was fetched: fetch and rebase"
 
-// checkPeople refuses commits in the name of others.
-func (s *survey) checkPeople(ctx context.Context, commits []string) (refusal string, err error) {
-	bot := s.gate.Bot
-	err = s.gate.at.Read(ctx, commits, func(i int, content []byte) {
-		if refusal != "" {
-			return
+// checkPeople refuses a commit in the name of somebody else.
+func (g *Gate) checkPeople(id, commit string) string {
+	people, odd := readPeople(commit)
+	if odd != "" {
+		return fmt.Sprintf("the commit %.10s %s", id, odd)
+	}
+	for _, p := range people {
+		if !strings.EqualFold(p.email, g.Bot.Email) || !strings.EqualFold(p.name, g.Bot.Login) {
+			return fmt.Sprintf("the commit %.10s is by %.80q <%.100s>, and this run commits as %s <%s>. Set user.name "+
+				"and user.email, and amend it with --reset-author", id, p.name, p.email, g.Bot.Login, g.Bot.Email)
 		}
-		people, odd := readPeople(string(content))
-		if odd != "" {
-			refusal = fmt.Sprintf("the commit %.10s %s", commits[i], odd)
-			return
-		}
-		for _, p := range people {
-			if strings.EqualFold(p.email, bot.Email) && strings.EqualFold(p.name, bot.Login) {
-				continue
-			}
-			refusal = fmt.Sprintf("the commit %.10s is by %.80q <%.100s>, and this run commits as %s <%s>. Set user.name "+
-				"and user.email, and amend it with --reset-author", commits[i], p.name, p.email, bot.Login, bot.Email)
-			return
-		}
-	})
-	return refusal, err
+	}
+	return ""
 }
 
 // checkForce refuses to remove commits of others from a branch.
 func (s *survey) checkForce(ctx context.Context, v *examined) error {
-	current := s.heads[v.branch]
-	if current == "" {
+	if v.Old == "" {
 		return nil
 	}
-	contained, err := s.gate.at.Contains(ctx, v.New, current)
-	if err != nil || contained {
+	const others = "the branch has commits of somebody else, which this push would remove: fetch it and build on it"
+	lost, err := s.gate.at.Commits(ctx, v.Old, append(slices.Clone(s.known), v.New), maxCommits)
+	if errors.Is(err, git.ErrManyFiles) {
+		v.refusal = others
+		return nil
+	}
+	if err != nil || len(lost) == 0 {
 		return err
 	}
 	v.forced = true
-	lost, err := s.gate.at.Commits(ctx, current, append(slices.Clone(s.known), v.New), maxCommits)
-	others := ""
-	if err == nil {
-		others, err = s.checkPeople(ctx, lost)
-	}
-	if err != nil && !errors.Is(err, git.ErrManyFiles) {
-		return err
-	}
-	if err != nil || others != "" {
-		v.refusal = "the branch has commits of somebody else, which this push would remove: fetch it and build on it"
-	}
-	return nil
+	return s.gate.at.Read(ctx, lost, func(i int, content []byte) {
+		if s.gate.checkPeople(lost[i], string(content)) != "" {
+			v.refusal = others
+		}
+	})
 }
 
 // checkFiles refuses what the change to the base branch must not have.
-func (s *survey) checkFiles(ctx context.Context, v *examined) error {
+func (s *survey) checkFiles(ctx context.Context, v *examined, news *news) error {
 	p := s.gate.Policy
 	changes, err := s.gate.at.Compare(ctx, s.heads[s.base], v.New)
-	if errors.Is(err, git.ErrManyFiles) || int64(len(changes)) > p.Limits.Files {
+	switch {
+	case errors.Is(err, git.ErrManyFiles):
+		v.refusal = fmt.Sprintf("it changes more files than allowed: at most %d", p.Limits.Files)
+		return nil
+	case err != nil:
+		return err
+	case int64(len(changes)) > p.Limits.Files:
 		v.refusal = fmt.Sprintf("it changes %d files, and at most %d are allowed. Are files among them that should be "+
 			"ignored by git?", len(changes), p.Limits.Files)
-		if err != nil {
-			v.refusal = fmt.Sprintf("it changes more files than allowed: at most %d", p.Limits.Files)
-		}
 		return nil
-	}
-	if err != nil {
-		return err
 	}
 	targets, err := s.linked(ctx)
 	if err != nil {
 		return err
 	}
-	if v.refusal = checkPaths(p, changes, targets); v.refusal != "" {
+	if v.refusal = checkPaths(p, changes, targets); v.refusal != "" && v.Old != "" {
+		// What somebody who may write has put on the branch is no change of this push.
+		since, err := s.gate.at.Differ(ctx, v.Old, v.New)
+		if err != nil {
+			return err
+		}
+		mine := map[string]bool{}
+		for _, c := range since {
+			mine[c.Path] = true
+		}
+		v.refusal = checkPaths(p, slices.DeleteFunc(slices.Clone(changes), func(c git.Change) bool {
+			return !mine[c.Path]
+		}), targets)
+	}
+	if v.refusal != "" {
 		return nil
 	}
-	var ids, paths []string
-	for _, c := range changes {
-		if c.ID != "" {
-			ids, paths = append(ids, c.ID), append(paths, c.Path)
-		}
-	}
-	_, sizes, err := s.gate.at.Kinds(ctx, ids)
-	if err != nil {
+	return s.checkSizes(ctx, v, changes, news)
+}
+
+// checkSizes refuses files that are too large.
+func (s *survey) checkSizes(ctx context.Context, v *examined, changes []git.Change, news *news) error {
+	limits := s.gate.Policy.Limits
+	if err := news.read(ctx, s.gate.at, changes); err != nil {
 		return err
 	}
-	total := int64(0)
-	for _, n := range sizes {
-		total += n
+	total, largest := int64(0), git.Change{}
+	for _, c := range changes {
+		total += news.files[c.ID].size
+		if news.files[c.ID].size > news.files[largest.ID].size {
+			largest = c
+		}
 	}
-	if total > p.Limits.Bytes {
-		largest := slices.Index(sizes, slices.Max(sizes))
+	if total > limits.Bytes {
 		v.refusal = fmt.Sprintf("its changed files have %d bytes, and at most %d are allowed. The largest is %s",
-			total, p.Limits.Bytes, shown(paths[largest]))
+			total, limits.Bytes, shown(largest.Path))
 		return nil
 	}
-	return s.gate.at.Read(ctx, ids, func(i int, content []byte) {
-		if v.refusal == "" && sizes[i] > p.Limits.Binary && isBinary(content) {
+	for _, c := range changes {
+		if f := news.files[c.ID]; f.binary && f.size > limits.Binary {
 			v.refusal = fmt.Sprintf("the binary file %s has %d bytes, and at most %d are allowed",
-				shown(paths[i]), sizes[i], p.Limits.Binary)
+				shown(c.Path), f.size, limits.Binary)
+			return nil
 		}
-	})
+	}
+	return nil
 }
 
 // linked returns the paths, in lower case, to which links at protected paths of the base branch point.
@@ -381,11 +380,6 @@ func (s *survey) linked(ctx context.Context) (map[string]bool, error) {
 		}
 	}
 	return targets, err
-}
-
-// isBinary reports whether git would treat content as binary.
-func isBinary(content []byte) bool {
-	return slices.Contains(content[:min(len(content), 8000)], 0)
 }
 
 // checkPaths refuses submodules and protected paths.

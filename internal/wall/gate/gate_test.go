@@ -283,6 +283,14 @@ func TestPeopleOfPushes(t *testing.T) {
 	w.must(w.agent, "reset", "-q", "--hard", "origin/penstock/fix")
 	w.add(map[string]string{"b.txt": "two\n"})
 	w.pushed("HEAD")
+	// What a person may change, and the run may not, does not stop the run.
+	w.someone("penstock/fix", map[string]string{".github/workflows/ci.yml": "on: push\n"})
+	w.must(w.agent, "fetch", "-q")
+	w.must(w.agent, "reset", "-q", "--hard", "origin/penstock/fix")
+	w.add(map[string]string{"c.txt": "three\n"})
+	w.pushed("HEAD")
+	w.add(map[string]string{".github/workflows/ci.yml": "on: [push, fork]\n"})
+	w.refused([]string{"HEAD"}, "protected files: .github/workflows/ci.yml")
 }
 
 // Other forges and clients than git: what a gate gets that no git sends.

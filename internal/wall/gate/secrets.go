@@ -1,17 +1,12 @@
 package gate
 
 import (
-	"context"
-	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 )
-
-// maxSearched bounds the bytes of the new objects of a push that are searched for secrets.
-const maxSearched = 32 << 20
 
 // credentialRule finds the credentials of one issuer.
 type credentialRule struct {
@@ -82,51 +77,4 @@ func findSecret(known *secret.Masker, text string) string {
 		}
 	}
 	return ""
-}
-
-// checkSecrets searches everything that is new with a push: also what a later commit has removed again.
-func (s *survey) checkSecrets(ctx context.Context, v *examined) error {
-	if s.gate.Policy.AllowSecrets {
-		return nil
-	}
-	if what := findSecret(s.gate.Known, v.branch); what != "" {
-		v.refusal = "the name of the branch has " + what
-		return nil
-	}
-	objects, err := s.gate.at.Objects(ctx, v.New, v.known)
-	if err != nil {
-		return err
-	}
-	ids := make([]string, len(objects))
-	for i, o := range objects {
-		ids[i] = o.ID
-	}
-	_, sizes, err := s.gate.at.Kinds(ctx, ids)
-	if err != nil {
-		return err
-	}
-	total := int64(0)
-	for _, n := range sizes {
-		total += n
-	}
-	if total > maxSearched {
-		v.refusal = fmt.Sprintf("its new commits have %d bytes, and at most %d can be searched for secrets",
-			total, maxSearched)
-		return nil
-	}
-	return s.gate.at.Read(ctx, ids, func(i int, content []byte) {
-		if v.refusal != "" || ctx.Err() != nil {
-			return
-		}
-		what := findSecret(s.gate.Known, string(content))
-		switch path := objects[i].Path; {
-		case what != "" && path == "":
-			v.refusal = fmt.Sprintf("the commit %.10s has %s in its message or in a name", ids[i], what)
-		case what != "":
-			v.refusal = fmt.Sprintf("%s has %s, in a new commit (git log --all --find-object=%.10s shows it). "+
-				"Remove it from that commit: a later commit does not", shown(path), what, ids[i])
-		case findSecret(s.gate.Known, path) != "":
-			v.refusal = "the name of a file has " + findSecret(s.gate.Known, path)
-		}
-	})
 }

@@ -573,8 +573,7 @@ func (f *linkFilter) Write(p []byte) (int, error) {
 }
 
 // Push pushes updates to the remote, each only if the remote's ref is still at its old id. It returns for
-// each why the remote has refused it, or "", and the error that refused all. The branches here stay as they
-// are until the next refresh.
+// each why the remote has refused it, or "", and the error that refused all.
 func (q *Quarantine) Push(ctx context.Context, updates []Update, atomic bool) (refusals []string, err error) {
 	args := []string{"push", "--porcelain", "--no-follow-tags", "--no-signed", "--recurse-submodules=no", "--no-verify"}
 	if atomic {
@@ -609,7 +608,10 @@ func (q *Quarantine) Push(ctx context.Context, updates []Update, atomic bool) (r
 		if !known {
 			return nil, errors.New("git push did not report a ref")
 		}
-		refusals[i] = reason
+		if refusals[i] = reason; reason == "" {
+			// It saves a fetch. If it fails, because of a folder of branches that are gone, the next refresh does it.
+			_, _ = q.run(ctx, command{args: []string{"update-ref", u.Name, u.New}})
+		}
 	}
 	return refusals, nil
 }

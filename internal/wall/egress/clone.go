@@ -67,9 +67,10 @@ func repositoryOfPush(u *url.URL) (path string, push bool) {
 		return strings.TrimRight(path, "/")
 	}
 	query, err := url.QueryUnescape(u.RawQuery)
-	refs := strings.HasSuffix(last(u.Path), "/info/refs") && (err != nil || strings.Contains(query, service[1:]))
+	refs := strings.HasSuffix(strings.ToLower(last(u.Path)), "/info/refs") &&
+		(err != nil || strings.Contains(strings.ToLower(query), service[1:]))
 	path = strings.TrimSuffix(strings.TrimSuffix(u.EscapedPath(), "/info/refs"), service)
-	return path, refs || strings.HasSuffix(last(u.Path), service)
+	return path, refs || strings.HasSuffix(strings.ToLower(last(u.Path)), service)
 }
 
 // servePush serves a push of git for which the proxy forwards nothing, and reports whether it has. What the

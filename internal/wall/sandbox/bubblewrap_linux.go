@@ -106,7 +106,8 @@ var errNoDisable = errors.New("this bwrap cannot disable user namespaces (--disa
 	"install bubblewrap 0.8 or newer and let it write to /proc/sys, or accept them with --allow-user-namespaces")
 
 // tryDisableUsers returns errNoDisable if bwrap can create namespaces but not disable them. The
-// rest is for the start of a tree to report.
+// rest is for the start of a tree to report. One failure proves nothing: a busy machine causes it, too, and
+// the answer counts until the worker ends.
 func (b *bubblewrap) tryDisableUsers() error {
 	works := func(options ...string) bool {
 		args := append(namespaces(), options...)
@@ -117,7 +118,13 @@ func (b *bubblewrap) tryDisableUsers() error {
 		cmd.Env = []string{}
 		return cmd.Run() == nil
 	}
-	if !works("--disable-userns") && works() {
+	const attempts = 3
+	for range attempts {
+		if works("--disable-userns") {
+			return nil
+		}
+	}
+	if works() {
 		return errNoDisable
 	}
 	return nil

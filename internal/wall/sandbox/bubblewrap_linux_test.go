@@ -324,6 +324,27 @@ func TestABwrapThatCannotDisableUserNamespaces(t *testing.T) {
 	}
 }
 
+// On a busy machine, bwrap fails now and then. The worker asks again before it remembers the answer.
+func TestABwrapThatFailsOnce(t *testing.T) {
+	t.Parallel()
+	open(t, Bubblewrap)
+	busy := filepath.Join(t.TempDir(), "bwrap")
+	script := `
+		printf '#!/bin/sh\nfor a; do
+			if [ "$a" = --disable-userns ] && mkdir %s 2>/dev/null; then exit 1; fi
+		done; exec bwrap "$@"\n' "$1.failed" > "$1"
+		chmod 755 "$1"`
+	if err := exec.Command("/bin/sh", "-c", script, "sh", busy).Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&bubblewrap{bwrap: busy}).tryDisableUsers(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(busy + ".failed"); err != nil {
+		t.Errorf("it has not failed: %v", err)
+	}
+}
+
 func TestTheOperatorCanAllowUserNamespaces(t *testing.T) {
 	t.Parallel()
 	open(t, Bubblewrap)

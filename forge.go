@@ -1,7 +1,9 @@
 package penstock
 
 import (
+	"cmp"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -110,7 +112,7 @@ func (f Forge) PathOf(cloneURL string) (path string, found bool) {
 		return "", false
 	}
 	u, err := url.Parse(cloneURL)
-	if err != nil || !strings.EqualFold(u.Scheme, base.Scheme) || hostPort(u) != hostPort(base) || u.RawQuery != "" ||
+	if err != nil || !strings.EqualFold(u.Scheme, base.Scheme) || HostPort(u) != HostPort(base) || u.RawQuery != "" ||
 		u.User != nil {
 		return "", false
 	}
@@ -122,12 +124,9 @@ func (f Forge) PathOf(cloneURL string) (path string, found bool) {
 	return path, found && CheckForgePath(path) == ""
 }
 
-func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = "443"
-	}
-	return CanonicalHost(u.Hostname()) + ":" + port
+// HostPort returns HOST:PORT of an https URL, with the host in its one form.
+func HostPort(u *url.URL) string {
+	return net.JoinHostPort(CanonicalHost(u.Hostname()), cmp.Or(u.Port(), "443"))
 }
 
 // CloneURL returns the URL at which git clones a repository of the forge.

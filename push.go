@@ -51,6 +51,9 @@ type PushedBranch struct {
 	New     string `json:"new"`
 }
 
+// MaxPushedBranches bounds the branches of one push.
+const MaxPushedBranches = 20
+
 // PushClaim is what a run is about to push to a repository.
 type PushClaim struct {
 	URL      string         `json:"url"` // of the repository

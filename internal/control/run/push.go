@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,11 +10,6 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/supply/git"
 )
-
-// maxPushedBranches bounds the branches of one push.
-const maxPushedBranches = 20
-
-var objectID = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // ClaimBranches implements penstock.Control.
 func (c control) ClaimBranches(
@@ -67,12 +61,12 @@ func checkPushClaim(claim penstock.PushClaim) error {
 	switch {
 	case claim.URL == "" || len(claim.URL) > maxLayerText:
 		return penstock.Invalid("/url", "must be the URL of a repository")
-	case len(claim.Branches) == 0 || len(claim.Branches) > maxPushedBranches:
-		return penstock.Invalid("/branches", "must have 1 to %d branches", maxPushedBranches)
+	case len(claim.Branches) == 0 || len(claim.Branches) > penstock.MaxPushedBranches:
+		return penstock.Invalid("/branches", "must have 1 to %d branches", penstock.MaxPushedBranches)
 	}
 	for _, b := range claim.Branches {
-		if b.Name == "" || git.CheckRef(b.Name) != nil || !objectID.MatchString(b.New) ||
-			b.Current != "" && !objectID.MatchString(b.Current) {
+		if b.Name == "" || git.CheckRef(b.Name) != nil || !git.IsObjectID(b.New) ||
+			b.Current != "" && !git.IsObjectID(b.Current) {
 			return penstock.Invalid("/branches", "must have names and ids of git")
 		}
 	}

@@ -48,13 +48,7 @@ func readForges(ctx context.Context, q querier, where string, args ...any) ([]Fo
 
 func readForge(ctx context.Context, q querier, lock, team, uid string) (ForgeRow, error) {
 	rows, err := readForges(ctx, q, "WHERE f.uid = $1 AND f.team = $2"+lock, uid, team)
-	if err == nil && len(rows) == 0 {
-		err = penstock.NotFound("connection", uid)
-	}
-	if err != nil {
-		return ForgeRow{}, err
-	}
-	return rows[0], nil
+	return only(rows, err, "connection", uid)
 }
 
 // List lists the connections of a team by name.

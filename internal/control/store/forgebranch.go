@@ -39,7 +39,7 @@ func (fs ForgesTx) ClaimBranch(
 			FROM pushed_branches
 			WHERE team = $1 AND repository = $2 AND owner = $3 AND name <> $4`,
 			o.Team, o.Repository, o.Owner, b.Name).Scan(&others); err != nil {
-			return "", wrapBranch(b.Name, err)
+			return "", wrapf(err, "claim branch %s", b.Name)
 		}
 		if others >= maxBranches {
 			return fmt.Sprintf("the run has pushed %d branches already, and more are not allowed", maxBranches), nil
@@ -49,7 +49,7 @@ func (fs ForgesTx) ClaimBranch(
 			VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $7)
 			ON CONFLICT DO NOTHING`, o.Team, o.Repository, b.Name, o.Owner, o.RunID, b.New, now)
 		if err != nil || n > 0 {
-			return "", wrapBranch(b.Name, err)
+			return "", wrapf(err, "claim branch %s", b.Name)
 		}
 	}
 	rows, err := fs.tx.query(ctx, `SELECT owner, wanted, seen
@@ -73,14 +73,7 @@ func (fs ForgesTx) ClaimBranch(
 		SET run_id = $1, wanted = $2, seen = $3, updated_at = $4
 		WHERE team = $5 AND repository = $6 AND name = $7`,
 		o.RunID, b.New, flag(b.Current != ""), now, o.Team, o.Repository, b.Name)
-	return "", wrapBranch(b.Name, err)
-}
-
-func wrapBranch(name string, err error) error {
-	if err != nil {
-		return fmt.Errorf("claim branch %s: %w", name, err)
-	}
-	return nil
+	return "", wrapf(err, "claim branch %s", b.Name)
 }
 
 // ClearBranches forgets branches that no run has pushed for a year.

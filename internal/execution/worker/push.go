@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -73,14 +72,10 @@ func (o *outlet) openPushes(ctx context.Context) error {
 		if err != nil {
 			return setupFailed("The URL of the repository %s is invalid.", grant.Path)
 		}
-		port := u.Port()
-		if port == "" {
-			port = "443"
-		}
 		source := git.Source{URL: grant.URL, Password: o.task.NetworkSecrets[grant.Credential]}
 		dir := filepath.Join(o.pushes.dir, strconv.Itoa(i))
 		o.pushes.list = append(o.pushes.list, pushGate{
-			address: net.JoinHostPort(penstock.CanonicalHost(u.Hostname()), port), name: grant.Path,
+			address: penstock.HostPort(u), name: grant.Path,
 			path: strings.TrimSuffix(strings.ToLower(u.EscapedPath()), ".git"),
 			Gate: gate.New(ctx, gate.Options{
 				Repository: grant.Path, Connection: grant.Connection, Base: grant.Ref, Bot: grant.Bot, Policy: grant.Policy,
@@ -159,14 +154,7 @@ func (p *pushGates) handler(host string, port int, path string) http.Handler {
 	if !p.ready() {
 		sentence = "Penstock: the preparation of an environment pushes nothing."
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet {
-			http.Error(w, sentence, http.StatusForbidden)
-			return
-		}
-		w.Header().Set("Content-Type", "application/x-git-receive-pack-advertisement")
-		_, _ = io.WriteString(w, git.Refused(sentence)) // the agent may have gone
-	})
+	return gate.Refusing(sentence)
 }
 
 // close ends all pushes.

@@ -155,6 +155,9 @@ func checkParts(u *url.URL, local bool) error {
 	return nil
 }
 
+// IsObjectID reports whether a text is the whole id of a commit or another object.
+func IsObjectID(text string) bool { return commitID().MatchString(text) }
+
 var commitID = penstock.LazyRegexp(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // CheckRef returns an error for an invalid branch, tag, full ref name or commit id; "" is the

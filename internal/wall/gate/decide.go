@@ -17,7 +17,6 @@ import (
 
 // Limits of one push that no setting changes.
 const (
-	maxUpdates = 20
 	maxCommits = 2000
 	maxName    = 255 // bytes of the name of a branch
 )
@@ -131,8 +130,8 @@ func (g *Gate) outcome(updates []git.Update, cause error) []string {
 
 // examineAll examines each update.
 func (g *Gate) examineAll(ctx context.Context, list []examined) error {
-	if len(list) > maxUpdates {
-		return &Error{fmt.Sprintf("it has %d branches, and at most %d are allowed", len(list), maxUpdates)}
+	if len(list) > penstock.MaxPushedBranches {
+		return &Error{fmt.Sprintf("it has %d branches, and at most %d are allowed", len(list), penstock.MaxPushedBranches)}
 	}
 	heads, byDefault, err := g.at.Branches(ctx)
 	if err != nil {

@@ -174,14 +174,33 @@ func (g *Gate) unreachable(err error) string {
 	return fmt.Sprintf("Penstock: %s cannot be read through the connection %s: %s", g.Repository, g.Connection, err)
 }
 
+const advertisement = "application/x-git-receive-pack-advertisement"
+
+// refuse responds to the first request of a push with a sentence, which git shows.
+func refuse(w http.ResponseWriter, sentence string) {
+	w.Header().Set("Content-Type", advertisement)
+	_, _ = io.WriteString(w, git.Refused(sentence)) // the agent may have gone
+}
+
+// Refusing returns a handler that refuses each push with a sentence.
+func Refusing(sentence string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			refuse(w, sentence)
+		} else {
+			http.Error(w, sentence, http.StatusForbidden)
+		}
+	})
+}
+
 func (g *Gate) advertise(ctx context.Context, w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "application/x-git-receive-pack-advertisement")
 	leave, err := g.enter(ctx, 0)
 	if err != nil {
-		_, _ = io.WriteString(w, git.Refused(g.unreachable(err))) // the agent may have gone
+		refuse(w, g.unreachable(err))
 		return
 	}
 	defer leave()
+	w.Header().Set("Content-Type", advertisement)
 	if err := g.at.Advertise(ctx, w); err != nil {
 		g.Log.Info("the branches of a repository cannot be listed for a push", "repository", g.Repository, "error", err)
 	}

@@ -88,8 +88,8 @@ func (s *survey) readNews(ctx context.Context, v *examined) (*news, error) {
 func (n *news) read(ctx context.Context, from *git.Quarantine, changes []git.Change) error {
 	var ids []string
 	for _, c := range changes {
-		if _, known := n.files[c.ID]; c.ID != "" && !known && !slices.Contains(ids, c.ID) {
-			ids = append(ids, c.ID)
+		if _, known := n.files[c.ID]; c.ID != "" && !known {
+			ids, n.files[c.ID] = append(ids, c.ID), file{}
 		}
 	}
 	_, sizes, err := from.Kinds(ctx, ids)

@@ -44,13 +44,7 @@ func TestAClaimSaysWhereARunMayPush(t *testing.T) {
 				}
 			}
 		}
-		up := penstock.Upload{
-			ID: penstock.NewID(), Size: 1, Checkpoint: &penstock.SavedCheckpoint{PromptID: source.ID, Packs: nil},
-		}
-		up.Checkpoint.Packs = []string{up.ID}
-		if _, err := w.Executions.Control().Save(t.Context(), a.Lease, up, strings.NewReader("x")); err != nil {
-			t.Fatal(err)
-		}
+		w.keep(a.Lease, source.ID)
 		w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
 		forked, err := w.Turns.Fork(t.Context(), w.Admin, source.ID, run.ForkRequest{Prompt: "b"})
 		if err != nil {
@@ -67,6 +61,61 @@ func TestAClaimSaysWhereARunMayPush(t *testing.T) {
 			t.Errorf("a run of an environment may push to %+v", none.Pushes)
 		}
 	})
+}
+
+// All runs about one subject may push to a branch of one of them. A fork is not among them.
+func TestABranchBelongsToASubject(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		w.connected(nil)
+		about := penstock.RunRequest{Prompt: "a", Subject: "ticket-7"}
+		claim := func(l penstock.Lease, current, next string) string {
+			t.Helper()
+			refusals, err := w.Executions.Control().ClaimBranches(t.Context(), l, penstock.PushClaim{
+				URL: w.forge.URL + "/acme/shop.git",
+				Branches: []penstock.PushedBranch{{
+					Name: "penstock/fix", Current: strings.Repeat(current, 40), New: strings.Repeat(next, 40),
+				}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return refusals[0]
+		}
+		source := w.Create(about)
+		a := w.Work()
+		if refusal := claim(a.Lease, "", "a"); refusal != "" {
+			t.Error(refusal)
+		}
+		w.keep(a.Lease, source.ID)
+		w.Finish(a.Lease, penstock.Result{State: penstock.StateFailed, Turn: 1})
+		next := w.Create(about)
+		b := w.Work()
+		if next.ID == source.ID || b.Lease.RunID != next.ID {
+			t.Fatalf("the same run goes on: %+v", next)
+		}
+		if refusal := claim(b.Lease, "a", "b"); refusal != "" {
+			t.Errorf("the next run about the subject: %s", refusal)
+		}
+		w.Finish(b.Lease, penstock.Result{State: penstock.StateSucceeded})
+		if _, err := w.Turns.Fork(t.Context(), w.Admin, source.ID, run.ForkRequest{Prompt: "b"}); err != nil {
+			t.Fatal(err)
+		}
+		if refusal := claim(w.Work().Lease, "b", "c"); !strings.Contains(refusal, "another run") {
+			t.Errorf("a fork: %q", refusal)
+		}
+	})
+}
+
+// keep saves the files of a turn, as a worker does.
+func (w *world) keep(l penstock.Lease, promptID string) {
+	w.T.Helper()
+	id := penstock.NewID()
+	_, err := w.Executions.Control().Save(w.T.Context(), l, penstock.Upload{
+		ID: id, Size: 1, Checkpoint: &penstock.SavedCheckpoint{PromptID: promptID, Packs: []string{id}},
+	}, strings.NewReader("x"))
+	if err != nil {
+		w.T.Fatal(err)
+	}
 }
 
 func TestAddressesOfCommits(t *testing.T) {

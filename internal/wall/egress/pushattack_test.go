@@ -40,6 +40,17 @@ func TestAttackAPushToARefusedHost(t *testing.T) {
 	}
 }
 
+// Without TLS, a request is none for the forge of the gate.
+func TestAPushWithoutTLSIsNotForTheGate(t *testing.T) {
+	t.Parallel()
+	w, got := pushWorld(t, setup{rules: []penstock.NetworkRule{{Host: "git.example.test", Ports: []int{443}}}})
+	_, _ = w.raw(t, "POST http://git.example.test:443/acme/shop.git/git-receive-pack HTTP/1.1\r\n"+
+		"Host: x\r\nContent-Length: 4\r\nConnection: close\r\n\r\n0000")
+	if len(*got) > 0 {
+		t.Errorf("the gate serves %q", *got)
+	}
+}
+
 // Files and searches that have the name of a service of git are no pushes.
 func TestAttackReadingIsNoPush(t *testing.T) {
 	t.Parallel()

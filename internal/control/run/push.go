@@ -48,10 +48,9 @@ func pushPolicy(run store.RunRow) penstock.PushPolicy {
 	return policy
 }
 
-// branchOwner names the thread of a run: all runs about one subject, or the run alone. A fork is a thread of
-// its own, whatever its origin is about.
+// branchOwner names the thread of a run: all runs about one subject, or the run alone. A fork has no subject.
 func branchOwner(run store.RunRow) string {
-	if run.SubjectUID != "" && run.ForkedFrom == nil {
+	if run.SubjectUID != "" {
 		return "subject:" + run.SubjectUID
 	}
 	return "run:" + run.ID

@@ -352,6 +352,33 @@ test('a run that does not exist is reported with a way back and the request’s 
   await world.page.getByRole('heading', { name: 'Page not found' }).waitFor();
 });
 
+test('a follow-up that is over before the page draws has its turn', async ({ world }) => {
+  const { page, server } = world;
+  const { run_id } = await server.api.runs.create({ prompt: 'demo: run echo one > notes.txt' });
+  await expect.poll(async () => (await server.api.runs.get(run_id)).state).toBe('SUCCEEDED');
+  await world.signIn(`/runs/${run_id}`);
+  const forks = page.getByRole('region', { name: 'Transcript' }).getByRole('button', { name: 'Fork from here' });
+  await expect.poll(async () => forks.count()).toBe(1);
+  await page.evaluate(() => {
+    const draw = window.requestAnimationFrame.bind(window);
+    const held: FrameRequestCallback[] = [];
+    window.requestAnimationFrame = (callback) => held.push(callback);
+    Object.assign(window, {
+      release: () => {
+        window.requestAnimationFrame = draw;
+        held.forEach((callback) => {
+          draw(callback);
+        });
+      },
+    });
+  });
+  await server.api.runs.followUp(run_id, { message: 'demo: run echo two > notes.txt' });
+  await expect.poll(async () => (await server.api.runs.checkpoints(run_id)).checkpoints.length).toBe(2);
+  await expect.poll(async () => (await server.api.runs.get(run_id)).state).toBe('SUCCEEDED');
+  await page.evaluate('release()');
+  await expect.poll(async () => forks.count()).toBe(2);
+});
+
 test('a turn is forked, the forks are compared, and the run goes back to it', async ({ world }) => {
   const { page, server } = world;
   const { run_id } = await server.api.runs.create({ prompt: 'demo: run echo one > notes.txt' });

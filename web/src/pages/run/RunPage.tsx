@@ -48,10 +48,10 @@ function OneRun({ runId }: { runId: string }) {
   const [showing, curl] = useDisclosure(false);
   // The log is the first to change.
   useEffect(() => {
-    if (log.state) {
+    if (log.steps) {
       void queries.invalidateQueries({ queryKey: ['run', runId] });
     }
-  }, [queries, runId, log.state]);
+  }, [queries, runId, log.steps]);
   // Until the log has reached what the run says, it replays older states.
   const [reached, setReached] = useState<string>();
   if (reached !== runId && run.data && log.state === run.data.state && log.execution >= run.data.execution_id) {

@@ -62,6 +62,8 @@ export interface Transcript {
   state: string | undefined;
   statusMessage: RunStatusMessage | undefined;
   execution: number;
+  /** The number of states and messages of users so far. Each of them can change what other queries answer, even if the state is the same again. */
+  steps: number;
   /** The id of the last event in it. */
   lastId: number;
   /** The log has ended, since the run is finished. A follow-up can extend it. */
@@ -78,6 +80,7 @@ export const emptyTranscript: Transcript = {
   state: undefined,
   statusMessage: undefined,
   execution: 0,
+  steps: 0,
   lastId: 0,
   done: false,
 };
@@ -119,6 +122,7 @@ export class Folder {
       }
       case 'message':
         this.#supersede(next, event.data.content);
+        next.steps += event.data.role === 'user' ? 1 : 0;
         for (const item of itemsOf(event.data.message_id, event.data.role, event.data.content, event.data.timestamp)) {
           this.#put(
             next,
@@ -187,6 +191,7 @@ export class Folder {
     const { state, status_message, execution_id } = event.data;
     const repeated = event.event === 'done' && next.state === state;
     next.state = state;
+    next.steps++;
     next.statusMessage = status_message;
     next.execution = execution_id ?? next.execution;
     next.done = event.event === 'done';

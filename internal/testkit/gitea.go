@@ -206,6 +206,12 @@ func (g *Gitea) Token(user, scopes string) string {
 		"--scopes", scopes, "--raw")
 }
 
+// Client sends requests to Gitea by the name of its URL. It is the caller's to change.
+func (g *Gitea) Client() *http.Client {
+	client := *g.client
+	return &client
+}
+
 // Do sends a request to the API and returns its answer. A status of 400 or more ends the test.
 func (g *Gitea) Do(method, path, token string, body any) []byte {
 	g.tb.Helper()

@@ -41,6 +41,11 @@ type failure struct {
 	kind   failureKind
 	text   string
 	status int // 0: no response
+	// wait is for how long the forge wants no requests, at most an hour. 0: it does not say, or wants them.
+	wait     time.Duration
+	problems []problem // that GitHub names with a 422
+	taken    bool      // what should be created exists: see exists
+	long     bool      // the response has more than maxResponse bytes
 }
 
 type failureKind int
@@ -92,6 +97,7 @@ func (a api) call(ctx context.Context, method, path string, body, out any) (http
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
 	if failed := answered(resp, text, err); failed != nil {
+		a.explain(failed, resp.Header, text)
 		return resp.Header, failed
 	}
 	if out != nil && json.Unmarshal(text, out) != nil {
@@ -104,12 +110,12 @@ func (a api) call(ctx context.Context, method, path string, body, out any) (http
 func answered(resp *http.Response, text []byte, broken error) *failure {
 	status := resp.StatusCode
 	fail := func(kind failureKind, format string, args ...any) *failure {
-		return &failure{kind, fmt.Sprintf(format, args...), status}
+		return &failure{kind: kind, text: fmt.Sprintf(format, args...), status: status}
 	}
 	switch {
 	case status == http.StatusUnauthorized:
 		return fail(refused, "it refuses the token (401)")
-	case status == http.StatusTooManyRequests || status >= 500 || limited(resp):
+	case status == http.StatusTooManyRequests || status >= 500 || limited(resp, text):
 		return fail(noAnswer, "it answers %d", status)
 	case status >= 300 && status < 400:
 		return fail(foreign, "it redirects (%d): give the URL to which it leads", status)
@@ -120,15 +126,25 @@ func answered(resp *http.Response, text []byte, broken error) *failure {
 	case broken != nil:
 		return fail(noAnswer, "its answer broke off")
 	case len(text) > maxResponse:
-		return fail(foreign, "its answer is too long")
+		return &failure{kind: foreign, text: "its answer is too long", status: status, long: true}
 	}
 	return nil
 }
 
-// limited reports whether a 403 means that too many requests were sent, as on GitHub.
-func limited(resp *http.Response) bool {
-	return resp.StatusCode == http.StatusForbidden &&
-		(resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-Ratelimit-Remaining") == "0")
+// limited reports whether a 403 means that too many requests were sent, as on GitHub. For a secondary limit only
+// the body may say so (hub4j/github-api#1805 and #2267).
+func limited(resp *http.Response, text []byte) bool {
+	if resp.StatusCode != http.StatusForbidden {
+		return false
+	}
+	var body struct {
+		Documentation string `json:"documentation_url"`
+		Message       string `json:"message"`
+	}
+	_ = json.Unmarshal(text, &body)
+	return resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-Ratelimit-Remaining") == "0" ||
+		strings.Contains(body.Documentation, "secondary-rate-limits") ||
+		strings.HasPrefix(body.Message, "You have exceeded a secondary rate limit")
 }
 
 var scopeNames = penstock.LazyRegexp(`required[^=\[]*=?\s*\[([a-z:, ]{1,200})\]`)

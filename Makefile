@@ -211,7 +211,7 @@ release: ## build the archives of the commit, with SBOM and checksums, twice, an
 
 .PHONY: forge
 forge: build .tools/gitea ## try connections with a real Gitea
-	@PENSTOCK_TEST_GITEA=$(CURDIR)/.tools/gitea go test ./cmd/penstock -count=1 -run TestConnectionToARealGitea
+	@PENSTOCK_TEST_GITEA=$(CURDIR)/.tools/gitea go test ./cmd/penstock ./internal/control/forge -count=1 -run RealGitea
 
 .PHONY: deploy-test
 deploy-test: build .tools/helm ## try deploy/: build the images, execute a run in them, check the chart

@@ -2,10 +2,12 @@ package main_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -81,13 +83,17 @@ func TestConnectionToARealGitea(t *testing.T) {
 			"git checkout -qb penstock/fix && echo two >> README.md && git commit -qam Fix && "+
 			"git push origin HEAD; echo push $?; git push origin HEAD:main; echo main $?; git commit --amend -qm Better && "+
 			"git push -f origin HEAD; echo again $?; git fetch -q && git checkout -qb penstock/"+connection+" && "+
-			"git push origin HEAD; echo own $?",
+			"git push origin HEAD; echo own $? && "+
+			"\"$PENSTOCK_CLI\" output pr --title 'Fix it, @owner' --body 'Fixes #1. Read the **second** line.' && "+
+			"\"$PENSTOCK_CLI\" output comment 'For @owner: only one line.'; echo declared $?",
 			"--connection", connection, "--repo", "owner/shop#main", "--wait")
 		logs := call(t, env, "run", "logs", id)
 		logs.want(
 			t, 0, "Initial commit", `"name":"main"`, "upload-pack 403", "api/v1/user 403", "owner/secret 403", "write 403",
-			"main 1", "this run may push penstock/**", "own 0",
+			"main 1", "this run may push penstock/**", "own 0", "declared 0",
 		)
+		outputsAreDone(t, env, id)
+		call(t, env, "run", "get", id).want(t, 0, g.URL+"/owner/shop/pulls/", "seen by the proxy")
 		if strings.Contains(logs.out, writer) || strings.Contains(logs.out, reader) {
 			t.Error("the run has a token")
 		}
@@ -99,8 +105,52 @@ func TestConnectionToARealGitea(t *testing.T) {
 		len(branches) != 4 {
 		t.Errorf("got %v, %v, want main, the branch of the first run, and one of each", branches, err)
 	}
-	text := string(g.Do("GET", "/api/v1/repos/owner/shop/issues?state=all", owner, nil))
+	text := string(g.Do("GET", "/api/v1/repos/owner/shop/issues?state=all&type=issues", owner, nil))
 	if strings.TrimSpace(text) != "[]" {
 		t.Errorf("got issues %s: the checks write nothing", text)
 	}
+	var pulls []struct {
+		Title    string `json:"title"`
+		Body     string `json:"body"`
+		Draft    bool   `json:"draft"`
+		Comments int    `json:"comments"`
+		User     struct {
+			Login string `json:"login"`
+		} `json:"user"`
+	}
+	text = string(g.Do("GET", "/api/v1/repos/owner/shop/pulls", owner, nil))
+	if err := json.Unmarshal([]byte(text), &pulls); err != nil || len(pulls) != 2 {
+		t.Fatalf("got %v, %s", err, text)
+	}
+	for _, p := range pulls {
+		if !p.Draft || p.Comments != 1 || p.User.Login != "bot" || strings.Contains(p.Title+p.Body, "@owner") ||
+			!strings.Contains(p.Body, "cost so far") {
+			t.Errorf("got %+v", p)
+		}
+	}
+	if got := string(g.Do("GET", "/api/v1/notifications?all=true", owner, nil)); strings.Contains(got, "mention") {
+		t.Errorf("the owner was mentioned: %s", got)
+	}
+}
+
+// outputsAreDone waits until the outputs of a run are done.
+func outputsAreDone(t *testing.T, env []string, id string) {
+	t.Helper()
+	testkit.Eventually(t, time.Minute, func() error {
+		var list struct {
+			Outputs []penstock.Output `json:"outputs"`
+		}
+		text := call(t, env, "output", "list", id, "-o", "json").out
+		fromJSON(t, text, &list)
+		for _, o := range list.Outputs {
+			if o.State == penstock.OutputDone {
+				continue
+			}
+			return errors.New(text)
+		}
+		if len(list.Outputs) == 0 {
+			return errors.New("there are none")
+		}
+		return nil
+	})
 }

@@ -47,6 +47,7 @@ type cli struct {
 	Secret      secretCmds      `cmd:"" group:"client" help:"Manage the secrets of runs and webhooks."`
 	Budget      budgetCmds      `cmd:"" group:"client" help:"Cap what runs spend on models."`
 	Forge       forgeCmds       `cmd:"" group:"client" help:"Manage connections to forges, such as GitHub and Gitea, whose repositories runs read."`
+	Output      outputCmds      `cmd:"" group:"client" help:"Pull requests and comments that runs declare, and that are done after their turns."`
 	Endpoint    endpointCmds    `cmd:"" group:"client" help:"Manage event endpoints, which receive signed messages about runs."`
 	Subject     subjectCmds     `cmd:"" group:"client" help:"Show what events are about, and the run that works on it."`
 	Occurrences occurrencesCmd  `cmd:"" group:"client" help:"List what was due to start work, and what became of it."`

@@ -35,6 +35,7 @@ func (r *Rules) jobs() []job {
 		{"start automations on a schedule", store.TopicSchedules, time.Second, r.atNow(r.Schedules.FireClocks)},
 		{"give events to the runs on their subjects", store.TopicSubjects, time.Second, r.atNow(r.Subjects.GiveDue)},
 		{"send messages to event endpoints", store.TopicEndpoints, time.Second, r.Endpoints.Send},
+		{"do outputs on forges", store.TopicOutputs, time.Second, r.Outputs.DoDue},
 		{"check connections to forges", "", 30 * time.Second, r.Connections.CheckDue},
 		{"clear old messages to event endpoints", "", 10 * time.Minute, r.Endpoints.ClearOld},
 		{"clear old subjects", "", 10 * time.Minute, r.Subjects.ClearSubjects},
@@ -81,6 +82,7 @@ func (r *Rules) Run(ctx context.Context) error {
 	running.Wait()
 	r.Repositories.Wait()
 	r.Endpoints.Wait()
+	r.Outputs.Wait()
 	r.Skills.Close()
 	// Record the uses of the last seconds too.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)

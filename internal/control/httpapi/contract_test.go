@@ -288,6 +288,11 @@ func (d *driver) operations() []operation {
 		{"PATCH", forge, map[string]any{"repositories": nil, "token": "writer"}, forges},
 		{"POST", forge + "/check", nil, forges},
 		{"GET", forge + "/repositories", nil, forges},
+		{"POST", agent + "/runs/" + d.seen["pushed"] + "/outputs", map[string]any{"kind": "comment", "body": "x"}, write},
+		{"GET", agent + "/runs/" + d.seen["pushed"] + "/outputs", nil, read},
+		{"GET", base + "/outputs?state=held", nil, read},
+		{"POST", base + "/outputs/" + d.seen["approved"] + "/approve", nil, write},
+		{"POST", base + "/outputs/" + d.seen["rejected"] + "/reject", nil, write},
 		{"POST", base + "/keys", map[string]any{"name": "k", "scopes": []string{"runs:read"}}, keys},
 		{"GET", base + "/keys", nil, keys},
 		{"GET", base + "/me", nil, "any"},
@@ -349,6 +354,7 @@ func (d *driver) callWell() {
 	t := d.t
 	t.Helper()
 	d.execute()
+	d.makeOutputs()
 	d.makeSteered()
 	for kind, path := range map[string]string{
 		"environment": "environments", "identity": "identities", "schedule": "schedules",
@@ -380,10 +386,6 @@ func (d *driver) callWell() {
 	d.must(http.StatusOK, "GET", "/api/v1/usage?format=csv", nil)
 	budgets, total := "/api/v1/budgets", `{"scope": "team", "period": "total", "max_cost_usd": 1000}`
 	endpoints, receiver := "/api/v1/event-endpoints", `{"url": "https://hooks.example.com/x"}`
-	connection := map[string]any{"name": "acme", "provider": "gitea", "url": d.seen["forge url"], "token": "writer"}
-	d.must(http.StatusNoContent, "DELETE",
-		"/api/v1/forges/"+d.must(http.StatusCreated, "POST", "/api/v1/forges", connection).field("uid"), nil)
-	d.seen["forge"] = d.must(http.StatusCreated, "POST", "/api/v1/forges", connection).field("uid")
 	d.seen["endpoint"] = d.must(http.StatusCreated, "POST", endpoints, receiver).field("uid")
 	d.must(http.StatusCreated, "POST", endpoints, map[string]any{
 		"format": "slack_app", "channel": "C024BE91L", "bot_token": "xoxb-1", "signing_secret": "s",
@@ -398,8 +400,9 @@ func (d *driver) callWell() {
 		http.StatusNoContent, "DELETE", budgets+"/"+d.must(http.StatusCreated, "POST", budgets, total).field("uid"), nil,
 	)
 	for _, op := range d.operations() {
-		if strings.HasSuffix(op.path, "/cancel") || op.method == "DELETE" || strings.HasSuffix(op.path, "/session") {
-			continue // it would remove what the others need, or needs a cookie
+		if strings.HasSuffix(op.path, "/cancel") || op.method == "DELETE" || strings.HasSuffix(op.path, "/session") ||
+			op.method == "POST" && strings.HasSuffix(op.path, "/outputs") {
+			continue // it would remove what the others need, or needs a cookie or the key of an execution
 		}
 		if a := d.do(op.method, op.path, op.body); a.status >= 400 {
 			t.Errorf("%s %s: got %d %s", op.method, op.path, a.status, a.body)
@@ -497,6 +500,39 @@ func (d *driver) makePrebuilds() {
 		layerOf(d.seen["environment"], short), failed)
 	d.must(
 		http.StatusNoContent, "DELETE", "/api/v1/agent/environments/"+d.seen["environment"]+"/prebuilds/"+short, nil,
+	)
+}
+
+// makeOutputs lets an agent push a branch and declare outputs, and holds some.
+func (d *driver) makeOutputs() {
+	d.t.Helper()
+	connection := map[string]any{"name": "acme", "provider": "gitea", "url": d.seen["forge url"], "token": "writer"}
+	d.must(http.StatusNoContent, "DELETE",
+		"/api/v1/forges/"+d.must(http.StatusCreated, "POST", "/api/v1/forges", connection).field("uid"), nil)
+	d.seen["forge"] = d.must(http.StatusCreated, "POST", "/api/v1/forges", connection).field("uid")
+	d.seen["pushed"] = d.must(http.StatusOK, "POST", "/api/v1/agent/runs",
+		`{"prompt": "x", "config": {"repositories": [{"connection": "acme", "path": "acme/shop"}]}}`).field("run_id")
+	g, path := d.work(d.svc.Executions.Control()), "/api/v1/agent/runs/"+d.seen["pushed"]+"/outputs"
+	key := "Bearer " + g.a.APIKey
+	const pr = `{"kind": "pr", "title": "Fix it"}`
+	d.must(http.StatusConflict, "POST", path, pr, "Authorization", key) // nothing is pushed
+	_, err := g.control.ClaimBranches(d.t.Context(), g.a.Lease, penstock.PushClaim{
+		URL:      d.seen["forge url"] + "/acme/shop.git",
+		Branches: []penstock.PushedBranch{{Name: "penstock/x", New: strings.Repeat("a", 40)}},
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.must(http.StatusCreated, "POST", path, pr, "Authorization", key)
+	for _, kind := range []string{"approved", "rejected"} {
+		d.seen[kind] = d.must(
+			http.StatusCreated, "POST", path, `{"kind": "comment", "body": "x"}`, "Authorization", key,
+		).field("uid")
+		testkit.Exec(d.t, d.storeURL, "UPDATE outputs SET state = 'held' WHERE uid = '"+d.seen[kind]+"'")
+	}
+	d.must(http.StatusBadRequest, "POST", path, `{"kind": "review"}`, "Authorization", key)
+	testkit.Exec(
+		d.t, d.storeURL, "UPDATE queue SET lease_until = lease_until + 3600000 WHERE run_id = '"+d.seen["pushed"]+"'",
 	)
 }
 
@@ -738,6 +774,11 @@ func (d *driver) callBadly() {
 		{400, "POST", "/api/v1/event-endpoints", `{"url": "https://127.0.0.1/", "events": ["run.gone"]}`},
 		{422, "POST", "/api/v1/event-endpoints", `{"url": "https://hooks.example.com/", "format": "teams"}`},
 		{400, "PATCH", "/api/v1/event-endpoints/" + d.seen["endpoint"], `{"url": null}`},
+		{400, "GET", "/api/v1/outputs?state=lost", nil},
+		{409, "POST", "/api/v1/outputs/" + d.seen["approved"] + "/approve", nil},
+		{409, "POST", "/api/v1/outputs/" + d.seen["rejected"] + "/reject", nil},
+		{404, "POST", "/api/v1/outputs/gone/approve", nil},
+		{404, "POST", "/api/v1/outputs/gone/reject", nil},
 		{400, "POST", "/api/v1/forges", `{"name": "x", "provider": "gitea", "url": "http://git.example.com", "token": "t"}`},
 		{422, "POST", "/api/v1/forges", `{"name": "x", "provider": "gitlab", "url": "https://example.com", "token": "t"}`},
 		{
@@ -901,8 +942,8 @@ func (d *driver) faults(op operation) {
 	if op.method == "POST" && op.scope != "" {
 		key := penstock.NewID()
 		d.do("POST", op.path, op.body, "Idempotency-Key", key)
-		d.do("POST", op.path, op.body, "Idempotency-Key", key)
-		if a := d.do("POST", op.path+"?x=1", op.body, "Idempotency-Key", key); a.status != 409 {
+		only := d.do("POST", op.path, op.body, "Idempotency-Key", key).status == 403 // an execution may call it, no other key
+		if a := d.do("POST", op.path+"?x=1", op.body, "Idempotency-Key", key); a.status != 409 && !only {
 			d.t.Errorf("%s %s with a used key: got %d %s", op.method, op.path, a.status, a.body)
 		}
 		if a := d.do("POST", op.path, op.body, "Idempotency-Key", strings.Repeat("k", 300)); a.status != 400 {

@@ -35,6 +35,7 @@ type handlers struct {
 
 	endpoints endpoints
 	forges    forges
+	outputs   outputs
 
 	budgets  budgets
 	usage    usage
@@ -82,7 +83,7 @@ func (a *API) handlers(o Options, m *metrics) *handlers {
 		deliveries:    deliveries{svc.Deliveries},
 		subjects:      subjects{svc.Subjects},
 
-		endpoints: endpoints{svc.Endpoints}, forges: forges{svc.Connections},
+		endpoints: endpoints{svc.Endpoints}, forges: forges{svc.Connections}, outputs: outputs{svc.Outputs},
 
 		budgets:  budgets{svc.Budgets},
 		usage:    usage{svc.Usage},

@@ -82,6 +82,7 @@ func routes(h *handlers) []Route {
 		below(Base, spendRoutes(h)),
 		below(Base, endpointRoutes(h)),
 		below(Base, forgeRoutes(h)),
+		below(Base, outputRoutes(h)),
 		below(Base, accessRoutes(h)),
 		below(Base+"/worker", workerRoutes(h)),
 		serverRoutes(h),
@@ -491,6 +492,23 @@ func forgeRoutes(h *handlers) []Route {
 			Method: get, Pattern: "/forges/{uid}/repositories", Scope: forgesManage, handle: h.forges.repositories,
 			Who: "CLI, dashboard",
 		},
+	}
+}
+
+func outputRoutes(h *handlers) []Route {
+	return []Route{
+		{
+			Method: post, Pattern: "/agent/runs/{runId}/outputs", Scope: runsWrite, OwnRun: true,
+			handle: h.outputs.declare, status: http.StatusCreated,
+			Who: "the agent, with its execution's key",
+		},
+		{
+			Method: get, Pattern: "/agent/runs/{runId}/outputs", Scope: runsRead, OwnRun: true, handle: h.outputs.ofRun,
+			Who: "CLI, the agent itself",
+		},
+		{Method: get, Pattern: "/outputs", Scope: runsRead, handle: h.outputs.list, Who: "people who release outputs"},
+		{Method: post, Pattern: "/outputs/{uid}/approve", Scope: runsWrite, handle: h.outputs.approve, Who: "people"},
+		{Method: post, Pattern: "/outputs/{uid}/reject", Scope: runsWrite, handle: h.outputs.reject, Who: "people"},
 	}
 }
 

@@ -33,6 +33,7 @@ func speeches(conversation string) map[string]speech {
 	}
 	fork := map[string]any{"prompt": marker, "title": marker}
 	rewind := map[string]any{"turn": 1, "prompt": marker}
+	output := map[string]any{"kind": "comment", "body": marker}
 	const agent = "/api/v1/agent"
 	return map[string]speech{
 		"POST " + agent + "/runs":                                   {run, true},
@@ -43,6 +44,7 @@ func speeches(conversation string) map[string]speech {
 		"POST " + agent + "/conversations/{id}/attachments/prepare": {prepare, true},
 		"PATCH " + agent + "/runs/{runId}":                          {budget, false},
 		"POST " + agent + "/runs/{runId}/artifacts":                 {artifact, false},
+		"POST " + agent + "/runs/{runId}/outputs":                   {output, false},
 		"POST " + agent + "/runs/{runId}/interrupt":                 {nil, false},
 		"POST " + agent + "/conversations/{id}/interrupt":           {nil, false},
 		"POST " + agent + "/runs/{runId}/cancel":                    {nil, false},

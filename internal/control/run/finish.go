@@ -69,6 +69,9 @@ func (s *Executions) finish(
 	if err := tx.Followups().MarkDelivered(ctx, &run); err != nil {
 		return nil, err
 	}
+	if err := decideOutputs(ctx, tx, run, *r); err != nil {
+		return nil, err
+	}
 	if r.State == penstock.StateSucceeded && subject != nil {
 		question, err := nextEvents(ctx, tx, *subject, run, penstock.Now())
 		if err != nil {

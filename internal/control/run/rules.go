@@ -200,6 +200,7 @@ type Rules struct {
 	Executions *Executions
 	Budgets    *Budgets
 	Usage      *Usage
+	Outputs    *Outputs
 }
 
 // New makes the rules of runs.
@@ -231,6 +232,9 @@ func New(d Deps, callers access.Rules, forges forge.Rules) Rules {
 		Executions: executions,
 		Budgets:    &Budgets{store: d.Store, responses: callers.Responses},
 		Usage:      &Usage{store: d.Store, runs: runs},
+		Outputs: &Outputs{
+			runs: runs, forges: forges.Connections, responses: callers.Responses, log: d.Log, active: map[string]bool{},
+		},
 	}
 }
 

@@ -92,8 +92,14 @@ func evidenceOf(ctx context.Context, q evidenceReader, runID, promptState string
 	return e, nil
 }
 
-// outputsOf counts artifacts whose content is stored, and pull requests that the proxy observed.
+// outputsOf counts outputs that were not discarded, artifacts whose content is stored, and pull requests that the
+// proxy observed.
 func outputsOf(ctx context.Context, q evidenceReader, runID string) (n int, err error) {
+	if err := q.row(ctx, `SELECT count(*)
+		FROM outputs
+		WHERE run_id = $1 AND state <> 'discarded'`, runID).Scan(&n); err != nil {
+		return 0, err
+	}
 	rows, err := q.query(ctx, "SELECT type, data FROM artifacts WHERE run_id = $1", runID)
 	if err != nil {
 		return 0, err

@@ -252,17 +252,17 @@ func (fs factoryReads) Find(ctx context.Context, team, uid string) (FactoryRow, 
 
 // FactoryPart is what a factory contributes to a run.
 type FactoryPart struct {
-	Name     string
-	Revision int64 // of its files
+	Name, Alias string
+	Revision    int64 // of its files
 	FactoryConfig
 }
 
 // Part reads the configuration that a factory gives to runs; absence is penstock.CodeNotFound.
 func (fs Factories) Part(ctx context.Context, team, uid string) (part FactoryPart, err error) {
 	var data string
-	err = fs.s.row(ctx, `SELECT name, revision, data
+	err = fs.s.row(ctx, `SELECT name, alias, revision, data
 		FROM factories
-		WHERE uid = $1 AND team = $2 AND deleted_at = 0`, uid, team).Scan(&part.Name, &part.Revision, &data)
+		WHERE uid = $1 AND team = $2 AND deleted_at = 0`, uid, team).Scan(&part.Name, &part.Alias, &part.Revision, &data)
 	if errors.Is(err, sql.ErrNoRows) {
 		return part, penstock.NotFound("factory", uid)
 	}

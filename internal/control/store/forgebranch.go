@@ -76,10 +76,14 @@ func (fs ForgesTx) ClaimBranch(
 	return "", wrapf(err, "claim branch %s", b.Name)
 }
 
-// ClearBranches forgets branches that no run has pushed for a year.
+// ClearBranches forgets branches that no run has pushed for a year, and pull requests that no output has changed.
 func (fs Forges) ClearBranches(ctx context.Context, now penstock.Time) error {
 	return fs.s.Write(ctx, func(tx *Tx) error {
-		_, err := tx.exec(ctx, "DELETE FROM pushed_branches WHERE updated_at < $1", int64(now.Add(-keepBranches)))
-		return err
+		for _, table := range []string{"pushed_branches", "pull_requests"} {
+			if _, err := tx.exec(ctx, "DELETE FROM "+table+" WHERE updated_at < $1", int64(now.Add(-keepBranches))); err != nil {
+				return wrapf(err, "clear %s", table)
+			}
+		}
+		return nil
 	})
 }

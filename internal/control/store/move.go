@@ -30,7 +30,8 @@ type Move struct {
 	// nothing about the run.
 	ActionsUnknown bool
 
-	requeued string // why, of a [RunsTx.Requeue]
+	requeued  string           // why, of a [RunsTx.Requeue]
+	discarded []penstock.Draft // the events of outputs that the move discards
 }
 
 // Move is the one place where a run's state changes: one conditional write that compares the state
@@ -68,7 +69,11 @@ func (rs RunsTx) End(ctx context.Context, m Move) (penstock.State, error) {
 	if m.Run.Stalled != nil {
 		m = m.with("stalled_since", m.Run.Stalled.Since)
 	}
-	return m.To, rs.write(ctx, m, ending{evidence, hollow, succeeds}, unread)
+	now := penstock.Now()
+	if m.discarded, err = rs.tx.Forges().discardOutputs(ctx, m, now); err != nil {
+		return from, err
+	}
+	return m.To, rs.write(ctx, m, ending{evidence, hollow, succeeds}, unread, now)
 }
 
 // ending is what the agent's work says about the end of a run.
@@ -89,8 +94,7 @@ func (m Move) hollow(reason string) Move {
 }
 
 // write stores a move.
-func (rs RunsTx) write(ctx context.Context, m Move, end ending, unread []Followup) error {
-	now := penstock.Now()
+func (rs RunsTx) write(ctx context.Context, m Move, end ending, unread []Followup, now penstock.Time) error {
 	set := newChange(m, now)
 	drafts := m.drafts(set, unread, now)
 	var last, heard int64
@@ -165,7 +169,7 @@ func (m Move) drafts(set change, unread []Followup, now penstock.Time) []penstoc
 	if len(ids) > 0 {
 		payload = m.with("undelivered_followups", ids).Payload
 	}
-	drafts = append(drafts, penstock.NewDraft(penstock.EventState, now,
+	drafts = append(append(m.discarded, drafts...), penstock.NewDraft(penstock.EventState, now,
 		penstock.StateData{State: m.To, ExecutionID: set.execution, StatusMessage: m.Message}))
 	if m.TimelineEvent != "" {
 		drafts = append(drafts, penstock.Timeline(now, m.TimelineEvent, payload))

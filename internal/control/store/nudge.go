@@ -21,6 +21,7 @@ const (
 	TopicBudgets      = "budgets"      // a budget may have more room
 	TopicSubjects     = "subjects"     // an event may wait for a run
 	TopicEndpoints    = "endpoints"    // a message may wait to be sent
+	TopicOutputs      = "outputs"      // an output may wait to be done
 )
 
 // RepositoryTopic changes when a poll of the factory's repository is requested, and when it was

@@ -29,6 +29,7 @@ import type {
   CreateSecretRequest,
   CreateSessionRequest,
   CreateWebhookRequest,
+  DeclareOutputRequest,
   DefinitionPlan,
   Delivery,
   DispatchRequest,
@@ -83,6 +84,7 @@ import type {
   ListModelsResponse,
   ListOccurrencesQuery,
   ListOccurrencesResponse,
+  ListOutputsQuery,
   ListPrebuildsResponse,
   ListRevisionsQuery,
   ListRevisionsResponse,
@@ -100,6 +102,8 @@ import type {
   ModelCall,
   NetworkPolicy,
   Occurrence,
+  Output,
+  OutputList,
   PrepareAttachmentsRequest,
   PrepareAttachmentsResponse,
   PreviewScheduleTimesQuery,
@@ -1827,6 +1831,66 @@ export class OccurrencesResource extends Resource {
   }
 }
 
+/** `client.outputs` */
+export class OutputsResource extends Resource {
+
+  /**
+   * List outputs in a state.
+   *
+   * Returns the oldest 200 outputs of the team in a state, such as those that a person has to release.
+   *
+   * Needs the scope `runs:read`.
+   */
+  list(query: ListOutputsQuery, options?: RequestOptions): APIPromise<OutputList> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/outputs',
+        needs: ['state'],
+        query,
+        known: ['state'],
+      },
+      options,
+    );
+  }
+
+  /**
+   * Release an output.
+   *
+   * Releases an output that is `held`: it is done next. The key of an agent cannot do this. Another state returns 409.
+   *
+   * Needs the scope `runs:write`.
+   */
+  approve(outputUid: string, options?: RequestOptions): APIPromise<Output> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/outputs/{outputUid}/approve',
+        args: { outputUid },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Discard an output.
+   *
+   * Discards an output that is `held`. The key of an agent cannot do this. Another state returns 409.
+   *
+   * Needs the scope `runs:write`.
+   */
+  reject(outputUid: string, options?: RequestOptions): APIPromise<Output> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/outputs/{outputUid}/reject',
+        args: { outputUid },
+      },
+      options,
+    );
+  }
+}
+
 /** `client.runs` */
 export class RunsResource extends Waiting {
 
@@ -2378,6 +2442,49 @@ export class RunsResource extends Waiting {
         needs: ['url'],
         query,
         known: ['url'],
+      },
+      options,
+    );
+  }
+
+  /**
+   * List the outputs of a run.
+   *
+   * Returns what the agent of a run has declared, in order. Outputs are removed with the run.
+   *
+   * Needs the scope `runs:read`.
+   */
+  outputs(runId: string, options?: RequestOptions): APIPromise<OutputList> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/agent/runs/{runId}/outputs',
+        args: { runId },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Declare an output of a run.
+   *
+   * Declares something that is done on a forge after the turn: a pull request of a branch that the run has pushed, or
+   * a comment on that pull request. Only the agent of a run can do this, with the key of its execution, while a turn
+   * is in progress. If the turn fails or is stopped, its outputs are discarded. A turn can declare one pull request and
+   * three comments. A thread has one open pull request for each repository and base branch: to declare it again
+   * changes its text. Mentions and closing keywords in texts have no effect; the values of the run's secrets are
+   * masked, and a text with a credential of a known issuer returns 400.
+   *
+   * Needs the scope `runs:write`.
+   */
+  declareOutput(runId: string, body: DeclareOutputRequest, options?: RequestOptions): APIPromise<Output> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/agent/runs/{runId}/outputs',
+        args: { runId },
+        body,
+        needs: ['kind'],
       },
       options,
     );
@@ -3128,6 +3235,7 @@ export class Resources {
   readonly models: ModelsResource;
   readonly network: NetworkResource;
   readonly occurrences: OccurrencesResource;
+  readonly outputs: OutputsResource;
   readonly runs: RunsResource;
   readonly schedules: SchedulesResource;
   readonly secrets: SecretsResource;
@@ -3162,6 +3270,7 @@ export class Resources {
     this.models = new ModelsResource(core);
     this.network = new NetworkResource(core);
     this.occurrences = new OccurrencesResource(core);
+    this.outputs = new OutputsResource(core);
     this.runs = new RunsResource(core);
     this.schedules = new SchedulesResource(core);
     this.secrets = new SecretsResource(core);

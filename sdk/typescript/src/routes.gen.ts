@@ -61,6 +61,8 @@ import type {
   ListWebhooksResponse,
   Me,
   NetworkPolicy,
+  Output,
+  OutputList,
   PrepareAttachmentsResponse,
   RewindRunResponse,
   RunAgentResponse,
@@ -211,6 +213,11 @@ export interface Routes {
   'GET /forges/{forgeUid}': Forge;
   'PATCH /forges/{forgeUid}': Forge;
   'DELETE /forges/{forgeUid}': undefined;
+  'GET /agent/runs/{runId}/outputs': OutputList;
+  'POST /agent/runs/{runId}/outputs': Output;
+  'GET /outputs': OutputList;
+  'POST /outputs/{outputUid}/approve': Output;
+  'POST /outputs/{outputUid}/reject': Output;
   'POST /forges/{forgeUid}/check': ForgeChecked;
   'GET /forges/{forgeUid}/repositories': ListForgeRepositoriesResponse;
   'GET /event-endpoints': ListEventEndpointsResponse;

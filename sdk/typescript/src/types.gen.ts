@@ -215,6 +215,83 @@ export interface Checkpoint {
   superseded?: boolean;
 }
 
+/** Something outside of a run that its agent has declared, and that is done after the turn. */
+export interface Output {
+  /** Unique id. */
+  uid: string;
+  /** The run. */
+  run_id: string;
+  /** The turn that declared it, by its message, from 1. */
+  turn: number;
+  /** What it is. */
+  kind: OutputKind;
+  /** How far it is. */
+  state: OutputState;
+  /** Where it goes. */
+  target: {
+    /** The name of the connection. */
+    connection: string;
+    /** The repository, as owner/name. */
+    repository: string;
+    /** The number of the pull request, once it is known. */
+    pull_request?: number;
+  };
+  /** What it says. The kind decides which fields it has. */
+  payload: {
+    /** The title. */
+    title?: string;
+    /** The text, in Markdown. */
+    body?: string;
+    /** The branch of a pull request. */
+    branch?: string;
+    /** The base branch that was asked for. */
+    base?: string;
+    /** Whether a new pull request is a draft. */
+    draft?: boolean;
+  };
+  /** The result on the forge. */
+  url?: string;
+  /** Why it failed, waits, was discarded, or could be done only in part. */
+  problem?: string;
+  /** When it was declared. */
+  created_at: Timestamp;
+  /** When it last changed. */
+  updated_at: Timestamp;
+}
+
+/** The kind of an output. */
+export type OutputKind = Open<'pr' | 'comment'>;
+
+/**
+ * How far an output is: `declared` until its turn ends, `held` until a person releases it (the outputs of forks),
+ * `queued` while it is done or waits for the forge, and then `done`, `failed` or `discarded`.
+ */
+export type OutputState = Open<'declared' | 'held' | 'queued' | 'done' | 'failed' | 'discarded'>;
+
+/** Outputs. */
+export interface OutputList {
+  /** The outputs, the oldest first. */
+  outputs: Output[];
+}
+
+/** What an agent declares. */
+export interface DeclareOutputRequest {
+  /** What it is. */
+  kind: Known<OutputKind>;
+  /** The repository, as owner/name. Needed if the run has several with a connection. */
+  repository?: string | undefined;
+  /** The title of a pull request, in one line. */
+  title?: string | undefined;
+  /** The text, in Markdown. */
+  body?: string | undefined;
+  /** A branch that the run has pushed. Default: the last one. */
+  branch?: string | undefined;
+  /** The ref of the repository in the run, or its default branch. Default: the first of the two that there is. */
+  base?: string | undefined;
+  /** Whether a new pull request is a draft. */
+  draft?: boolean | undefined;
+}
+
 /** How to fork a run. */
 export interface ForkRunRequest {
   /** The turn to begin from. Default: the last one that ended. */
@@ -1058,10 +1135,10 @@ export interface TimelineEvent {
   /** The execution that the event belongs to, if any. */
   execution_id?: number;
   /** Type of event. */
-  event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'interrupt_requested' | 'turn_interrupted' | 'changes_saved' | 'setup_step' | 'image_not_used' | 'unborn_branch' | 'skill_note' | 'image_ready' | 'run_requeued' | 'workspace_reused' | 'workspace_ready' | 'push_accepted' | 'push_refused' | 'workspace_restored' | 'workspace_not_restored' | 'checkpoint_skipped' | 'rewound' | 'any_worker' | 'mcp_server_not_used' | 'mcp_server_failed' | 'sandbox_verified' | 'network_denied' | 'budget_threshold' | 'pod_created' | 'pod_waiting' | 'pod_started' | 'pod_lost' | 'run_stalled' | 'stall_ended'>;
+  event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'interrupt_requested' | 'turn_interrupted' | 'changes_saved' | 'setup_step' | 'image_not_used' | 'unborn_branch' | 'skill_note' | 'image_ready' | 'run_requeued' | 'workspace_reused' | 'workspace_ready' | 'push_accepted' | 'push_refused' | 'output_declared' | 'output_held' | 'output_approved' | 'output_waiting' | 'output_done' | 'output_failed' | 'output_discarded' | 'workspace_restored' | 'workspace_not_restored' | 'checkpoint_skipped' | 'rewound' | 'any_worker' | 'mcp_server_not_used' | 'mcp_server_failed' | 'sandbox_verified' | 'network_denied' | 'budget_threshold' | 'pod_created' | 'pod_waiting' | 'pod_started' | 'pod_lost' | 'run_stalled' | 'stall_ended'>;
   /** When it happened. */
   occurred_at: Timestamp;
-  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_ready` has the container `image` of the run, its `digest`, whether it was `pulled` (otherwise it was in the worker's cache), its unpacked size in `bytes` and the `duration_ms`. `workspace_ready` says what a new workspace was prepared `from`: a `layer` that an earlier run has left (its `prebuild_uid`, `age_seconds`, and `commits_behind` of the repositories), or `cold` with the `reason`; which `commands` ran (`skipped`, `updated`, `all`), the `changed_inputs` that made them necessary, the `duration_ms`, and the layer that it became for later runs (`sealed_uid`) or why it did not (`not_kept`, `secret_in_layer` with a `file` and the name of a `secret`). `workspace_restored` says that a new workspace has the files of a saved turn: its `checkpoint_uid` and `turn`, how many `files` and `bytes` they are, whether later turns have ended whose files could not be saved (`later_turns_lost`), and whether the setup commands had to run again below them (`prepared_again`). `workspace_not_restored` has the `turn` whose saved files are damaged or gone, and the `reason`; the run continues without them. `checkpoint_skipped` has the `reason` why the files of a turn were not saved, with `bytes`, `limit` and the `largest` folders if they are too many. `rewound` has the `turn` that the run went back to, the `message_id` of its message, and who did it (`by`). `push_accepted` says that the run has pushed to a `branch` of a `repository` on a forge: the commit `before` (empty for a new branch) and `after`, the number of new `commits`, and whether commits were `forced` away. `push_refused` has the same names and the `reason`. `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support, with a `reason` for an image. `skill_note` has the name of a `skill` and `notes` about what is odd in its SKILL.md, or why the skill is left out. `unborn_branch` has the `repository` that was checked out without files, because its `branch` has no commits, and `branches` that exist instead; set `ref` of the repository to one of them. `changes_saved` sums up what the run has changed so far: the numbers of `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. `mcp_server_failed` has the `name` of a server that did not start or stopped working, and the `reason`. `sandbox_verified` is the check before the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each host that the policy refused, with `host`, `port` and `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches in a period, on the run whose call reached it, with `budget_uid`, `budget_name`, `notify_at`, `spent_usd` and `cap_usd`. If a launcher executes the run in a Pod, `pod_created` has its `namespace`, `job` and `image`, `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting, each time it changes (`Starting` follows a reason that no longer holds), `pod_started` has the `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason` and `message` of the end of the Pod, if it was not the end of the run. `run_stalled` has the values of `stalled` of the run, and `stall_ended` the `since`; an event that ends the work of a stalled run has it as `stalled_since`. */
+  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_ready` has the container `image` of the run, its `digest`, whether it was `pulled` (otherwise it was in the worker's cache), its unpacked size in `bytes` and the `duration_ms`. `workspace_ready` says what a new workspace was prepared `from`: a `layer` that an earlier run has left (its `prebuild_uid`, `age_seconds`, and `commits_behind` of the repositories), or `cold` with the `reason`; which `commands` ran (`skipped`, `updated`, `all`), the `changed_inputs` that made them necessary, the `duration_ms`, and the layer that it became for later runs (`sealed_uid`) or why it did not (`not_kept`, `secret_in_layer` with a `file` and the name of a `secret`). `workspace_restored` says that a new workspace has the files of a saved turn: its `checkpoint_uid` and `turn`, how many `files` and `bytes` they are, whether later turns have ended whose files could not be saved (`later_turns_lost`), and whether the setup commands had to run again below them (`prepared_again`). `workspace_not_restored` has the `turn` whose saved files are damaged or gone, and the `reason`; the run continues without them. `checkpoint_skipped` has the `reason` why the files of a turn were not saved, with `bytes`, `limit` and the `largest` folders if they are too many. `rewound` has the `turn` that the run went back to, the `message_id` of its message, and who did it (`by`). `push_accepted` says that the run has pushed to a `branch` of a `repository` on a forge: the commit `before` (empty for a new branch) and `after`, the number of new `commits`, and whether commits were `forced` away. `push_refused` has the same names and the `reason`. Events of an output (`output_declared`, `output_held` until a person releases it, `output_approved`, `output_waiting` for the forge, `output_done`, `output_failed`, `output_discarded`) have its `output_uid` and `kind`, the `repository` and `connection`, then the `pull_request` and `url`, and a `problem`. `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support, with a `reason` for an image. `skill_note` has the name of a `skill` and `notes` about what is odd in its SKILL.md, or why the skill is left out. `unborn_branch` has the `repository` that was checked out without files, because its `branch` has no commits, and `branches` that exist instead; set `ref` of the repository to one of them. `changes_saved` sums up what the run has changed so far: the numbers of `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. `mcp_server_failed` has the `name` of a server that did not start or stopped working, and the `reason`. `sandbox_verified` is the check before the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once for each host that the policy refused, with `host`, `port` and `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches in a period, on the run whose call reached it, with `budget_uid`, `budget_name`, `notify_at`, `spent_usd` and `cap_usd`. If a launcher executes the run in a Pod, `pod_created` has its `namespace`, `job` and `image`, `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting, each time it changes (`Starting` follows a reason that no longer holds), `pod_started` has the `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason` and `message` of the end of the Pod, if it was not the end of the run. `run_stalled` has the values of `stalled` of the run, and `stall_ended` the `since`; an event that ends the work of a stalled run has it as `stalled_since`. */
   payload?: Record<string, unknown>;
 }
 
@@ -4914,6 +4991,12 @@ export interface PreviewScheduleTimesQuery {
 export interface GetStatsQuery {
   /** Number of hours, including the current one. */
   hours?: number | undefined;
+}
+
+/** Parameters of {@link outputs.list}. */
+export interface ListOutputsQuery {
+  /** Only outputs in this state. */
+  state: Known<OutputState>;
 }
 
 /** Parameters of {@link eventEndpoints.attempts}. */

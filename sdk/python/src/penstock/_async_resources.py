@@ -19,9 +19,9 @@ from ._wait import AsyncRunsBase
 
 class AsyncRuns(AsyncRunsBase):
     """`client.runs`: create, list, get, update, follow_up, interrupt, checkpoints, fork, rewind,
-    compare, prepare_attachments, cancel, timeline, network, changes, patch, usage,
-    harness_usage, calls, conversation, transcript, events, handoff_attachments, add_artifact,
-    find_by_external_reference.
+    declare_output, outputs, compare, prepare_attachments, cancel, timeline, network, changes,
+    patch, usage, harness_usage, calls, conversation, transcript, events, handoff_attachments,
+    add_artifact, find_by_external_reference.
     """
 
     async def create(self, **arguments: Unpack[params.CreateRunParams]) -> types.RunAgentResponse:
@@ -165,6 +165,30 @@ class AsyncRuns(AsyncRunsBase):
         returns 409.
         """
         return await self._call(operations.rewind_run, arguments, run_id)
+
+    async def declare_output(
+        self, run_id: str, **arguments: Unpack[params.DeclareRunOutputParams]
+    ) -> types.Output:
+        """Declare an output of a run.
+
+        Declares something that is done on a forge after the turn: a pull request of a branch
+        that the run has pushed, or a comment on that pull request. Only the agent of a run can
+        do this, with the key of its execution, while a turn is in progress. If the turn fails
+        or is stopped, its outputs are discarded. A turn can declare one pull request and three
+        comments. A thread has one open pull request for each repository and base branch: to
+        declare it again changes its text. Mentions and closing keywords in texts have no
+        effect; the values of the run's secrets are masked, and a text with a credential of a
+        known issuer returns 400.
+        """
+        return await self._call(operations.declare_run_output, arguments, run_id)
+
+    async def outputs(self, run_id: str, **arguments: Unpack[Options]) -> types.OutputList:
+        """List the outputs of a run.
+
+        Returns what the agent of a run has declared, in order. Outputs are removed with the
+        run.
+        """
+        return await self._call(operations.list_run_outputs, arguments, run_id)
 
     async def compare(self, fork_group: str, **arguments: Unpack[Options]) -> types.ForkGroup:
         """Compare the runs of a fork.
@@ -1473,6 +1497,34 @@ class AsyncForges(AsyncResource):
         return await self._call(operations.list_forge_repositories, arguments, forge_uid)
 
 
+class AsyncOutputs(AsyncResource):
+    """`client.outputs`: list, approve, reject."""
+
+    async def list(self, **arguments: Unpack[params.ListOutputsParams]) -> types.OutputList:
+        """List outputs in a state.
+
+        Returns the oldest 200 outputs of the team in a state, such as those that a person has
+        to release.
+        """
+        return await self._call(operations.list_outputs, arguments)
+
+    async def approve(self, output_uid: str, **arguments: Unpack[PostOptions]) -> types.Output:
+        """Release an output.
+
+        Releases an output that is `held`: it is done next. The key of an agent cannot do this.
+        Another state returns 409.
+        """
+        return await self._call(operations.approve_output, arguments, output_uid)
+
+    async def reject(self, output_uid: str, **arguments: Unpack[PostOptions]) -> types.Output:
+        """Discard an output.
+
+        Discards an output that is `held`. The key of an agent cannot do this. Another state
+        returns 409.
+        """
+        return await self._call(operations.reject_output, arguments, output_uid)
+
+
 class AsyncEventEndpoints(AsyncResource):
     """`client.event_endpoints`: create, list, get, update, delete, ping, rotate_secret, attempts,
     replay.
@@ -1699,9 +1751,9 @@ class AsyncResources(AsyncResource):
     @cached_property
     def runs(self) -> AsyncRuns:
         """Methods: create, list, get, update, follow_up, interrupt, checkpoints, fork, rewind,
-        compare, prepare_attachments, cancel, timeline, network, changes, patch, usage,
-        harness_usage, calls, conversation, transcript, events, handoff_attachments,
-        add_artifact, find_by_external_reference.
+        declare_output, outputs, compare, prepare_attachments, cancel, timeline, network,
+        changes, patch, usage, harness_usage, calls, conversation, transcript, events,
+        handoff_attachments, add_artifact, find_by_external_reference.
         """
         return AsyncRuns(self._connection)
 
@@ -1828,6 +1880,11 @@ class AsyncResources(AsyncResource):
     def forges(self) -> AsyncForges:
         """Methods: list, create, get, update, delete, check, repositories."""
         return AsyncForges(self._connection)
+
+    @cached_property
+    def outputs(self) -> AsyncOutputs:
+        """Methods: list, approve, reject."""
+        return AsyncOutputs(self._connection)
 
     @cached_property
     def event_endpoints(self) -> AsyncEventEndpoints:

@@ -135,6 +135,27 @@ rewind_run: Operation[types.RewindRunResponse] = Operation(
     takes_key=True,
 )
 
+declare_run_output: Operation[types.Output] = Operation(
+    "declareRunOutput",
+    "runs.declare_output",
+    "POST",
+    "/agent/runs/{runId}/outputs",
+    response_type=types.Output,
+    path_names=("run_id",),
+    body=params.DeclareOutputRequest,
+    params=params.DeclareRunOutputParams,
+    takes_key=True,
+)
+
+list_run_outputs: Operation[types.OutputList] = Operation(
+    "listRunOutputs",
+    "runs.outputs",
+    "GET",
+    "/agent/runs/{runId}/outputs",
+    response_type=types.OutputList,
+    path_names=("run_id",),
+)
+
 get_fork_group: Operation[types.ForkGroup] = Operation(
     "getForkGroup",
     "runs.compare",
@@ -1320,6 +1341,36 @@ list_forge_repositories: Operation[types.ListForgeRepositoriesResponse] = Operat
     "/forges/{uid}/repositories",
     response_type=types.ListForgeRepositoriesResponse,
     path_names=("forge_uid",),
+)
+
+list_outputs: Operation[types.OutputList] = Operation(
+    "listOutputs",
+    "outputs.list",
+    "GET",
+    "/outputs",
+    response_type=types.OutputList,
+    query=("state",),
+    params=params.ListOutputsParams,
+)
+
+approve_output: Operation[types.Output] = Operation(
+    "approveOutput",
+    "outputs.approve",
+    "POST",
+    "/outputs/{uid}/approve",
+    response_type=types.Output,
+    path_names=("output_uid",),
+    takes_key=True,
+)
+
+reject_output: Operation[types.Output] = Operation(
+    "rejectOutput",
+    "outputs.reject",
+    "POST",
+    "/outputs/{uid}/reject",
+    response_type=types.Output,
+    path_names=("output_uid",),
+    takes_key=True,
 )
 
 create_event_endpoint: Operation[types.EventEndpoint] = Operation(

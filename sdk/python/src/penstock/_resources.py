@@ -19,9 +19,9 @@ from ._wait import RunsBase
 
 class Runs(RunsBase):
     """`client.runs`: create, list, get, update, follow_up, interrupt, checkpoints, fork, rewind,
-    compare, prepare_attachments, cancel, timeline, network, changes, patch, usage,
-    harness_usage, calls, conversation, transcript, events, handoff_attachments, add_artifact,
-    find_by_external_reference.
+    declare_output, outputs, compare, prepare_attachments, cancel, timeline, network, changes,
+    patch, usage, harness_usage, calls, conversation, transcript, events, handoff_attachments,
+    add_artifact, find_by_external_reference.
     """
 
     def create(self, **arguments: Unpack[params.CreateRunParams]) -> types.RunAgentResponse:
@@ -159,6 +159,30 @@ class Runs(RunsBase):
         returns 409.
         """
         return self._call(operations.rewind_run, arguments, run_id)
+
+    def declare_output(
+        self, run_id: str, **arguments: Unpack[params.DeclareRunOutputParams]
+    ) -> types.Output:
+        """Declare an output of a run.
+
+        Declares something that is done on a forge after the turn: a pull request of a branch
+        that the run has pushed, or a comment on that pull request. Only the agent of a run can
+        do this, with the key of its execution, while a turn is in progress. If the turn fails
+        or is stopped, its outputs are discarded. A turn can declare one pull request and three
+        comments. A thread has one open pull request for each repository and base branch: to
+        declare it again changes its text. Mentions and closing keywords in texts have no
+        effect; the values of the run's secrets are masked, and a text with a credential of a
+        known issuer returns 400.
+        """
+        return self._call(operations.declare_run_output, arguments, run_id)
+
+    def outputs(self, run_id: str, **arguments: Unpack[Options]) -> types.OutputList:
+        """List the outputs of a run.
+
+        Returns what the agent of a run has declared, in order. Outputs are removed with the
+        run.
+        """
+        return self._call(operations.list_run_outputs, arguments, run_id)
 
     def compare(self, fork_group: str, **arguments: Unpack[Options]) -> types.ForkGroup:
         """Compare the runs of a fork.
@@ -1429,6 +1453,34 @@ class Forges(Resource):
         return self._call(operations.list_forge_repositories, arguments, forge_uid)
 
 
+class Outputs(Resource):
+    """`client.outputs`: list, approve, reject."""
+
+    def list(self, **arguments: Unpack[params.ListOutputsParams]) -> types.OutputList:
+        """List outputs in a state.
+
+        Returns the oldest 200 outputs of the team in a state, such as those that a person has
+        to release.
+        """
+        return self._call(operations.list_outputs, arguments)
+
+    def approve(self, output_uid: str, **arguments: Unpack[PostOptions]) -> types.Output:
+        """Release an output.
+
+        Releases an output that is `held`: it is done next. The key of an agent cannot do this.
+        Another state returns 409.
+        """
+        return self._call(operations.approve_output, arguments, output_uid)
+
+    def reject(self, output_uid: str, **arguments: Unpack[PostOptions]) -> types.Output:
+        """Discard an output.
+
+        Discards an output that is `held`. The key of an agent cannot do this. Another state
+        returns 409.
+        """
+        return self._call(operations.reject_output, arguments, output_uid)
+
+
 class EventEndpoints(Resource):
     """`client.event_endpoints`: create, list, get, update, delete, ping, rotate_secret, attempts,
     replay.
@@ -1653,9 +1705,9 @@ class Resources(Resource):
     @cached_property
     def runs(self) -> Runs:
         """Methods: create, list, get, update, follow_up, interrupt, checkpoints, fork, rewind,
-        compare, prepare_attachments, cancel, timeline, network, changes, patch, usage,
-        harness_usage, calls, conversation, transcript, events, handoff_attachments,
-        add_artifact, find_by_external_reference.
+        declare_output, outputs, compare, prepare_attachments, cancel, timeline, network,
+        changes, patch, usage, harness_usage, calls, conversation, transcript, events,
+        handoff_attachments, add_artifact, find_by_external_reference.
         """
         return Runs(self._connection)
 
@@ -1782,6 +1834,11 @@ class Resources(Resource):
     def forges(self) -> Forges:
         """Methods: list, create, get, update, delete, check, repositories."""
         return Forges(self._connection)
+
+    @cached_property
+    def outputs(self) -> Outputs:
+        """Methods: list, approve, reject."""
+        return Outputs(self._connection)
 
     @cached_property
     def event_endpoints(self) -> EventEndpoints:

@@ -58,6 +58,8 @@ __all__ = [
     "CreateWebhookParams",
     "CreateWebhookRequest",
     "CronTrigger",
+    "DeclareOutputRequest",
+    "DeclareRunOutputParams",
     "DispatchRequest",
     "DispatchToFactoryParams",
     "EndpointFormat",
@@ -87,6 +89,7 @@ __all__ = [
     "ListEventEndpointAttemptsParams",
     "ListFactoriesParams",
     "ListOccurrencesParams",
+    "ListOutputsParams",
     "ListRevisionsParams",
     "ListRunCallsParams",
     "ListRunsParams",
@@ -100,6 +103,8 @@ __all__ = [
     "NetworkRule",
     "OccurrenceKind",
     "OnHollow",
+    "OutputKind",
+    "OutputState",
     "Overlap",
     "PathProtection",
     "Prebuild",
@@ -300,6 +305,44 @@ class FollowupAttachment(TypedDict, total=False):
 
     data: Base64
     """Content in base64."""
+
+
+OutputKind: TypeAlias = Literal["pr", "comment"]
+"""The kind of an output."""
+
+OutputState: TypeAlias = Literal["declared", "held", "queued", "done", "failed", "discarded"]
+"""How far an output is: `declared` until its turn ends, `held` until a person releases it (the
+outputs of forks), `queued` while it is done or waits for the forge, and then `done`, `failed`
+or `discarded`.
+"""
+
+
+@with_config(STRICT)
+class DeclareOutputRequest(TypedDict, total=False):
+    """What an agent declares."""
+
+    kind: Required[OutputKind]
+    """What it is."""
+
+    repository: str
+    """The repository, as owner/name. Needed if the run has several with a connection."""
+
+    title: str
+    """The title of a pull request, in one line."""
+
+    body: str
+    """The text, in Markdown."""
+
+    branch: str
+    """A branch that the run has pushed. Default: the last one."""
+
+    base: str
+    """The ref of the repository in the run, or its default branch. Default: the first of the two
+    that there is.
+    """
+
+    draft: bool
+    """Whether a new pull request is a draft."""
 
 
 @with_config(STRICT)
@@ -2545,6 +2588,11 @@ class RewindRunParams(RewindRunRequest, PostOptions, total=False):
 
 
 @with_config(STRICT)
+class DeclareRunOutputParams(DeclareOutputRequest, PostOptions, total=False):
+    """Keywords of `runs.declare_output`."""
+
+
+@with_config(STRICT)
 class PrepareAttachmentsParams(PrepareAttachmentsRequest, PostOptions, total=False):
     """Keywords of `runs.prepare_attachments`."""
 
@@ -2945,6 +2993,14 @@ class CreateForgeParams(CreateForgeRequest, PostOptions, total=False):
 @with_config(STRICT)
 class UpdateForgeParams(UpdateForgeRequest, Options, total=False):
     """Keywords of `forges.update`."""
+
+
+@with_config(STRICT)
+class ListOutputsParams(Options, total=False):
+    """Keywords of `outputs.list`."""
+
+    state: Required[OutputState]
+    """Only outputs in this state."""
 
 
 @with_config(STRICT)

@@ -195,6 +195,12 @@ __all__ = [
     "OccurrenceKind",
     "OnHollow",
     "Outcome",
+    "Output",
+    "OutputKind",
+    "OutputList",
+    "OutputPayload",
+    "OutputState",
+    "OutputTarget",
     "Overlap",
     "PageInfo",
     "PathProtection",
@@ -516,6 +522,92 @@ class Checkpoint(Model):
 
     superseded: bool | None = None
     """True if the run went back to an earlier turn since. Nothing continues from it then."""
+
+
+class Output(Model):
+    """Something outside of a run that its agent has declared, and that is done after the turn."""
+
+    uid: str
+    """Unique id."""
+
+    run_id: str
+    """The run."""
+
+    turn: int
+    """The turn that declared it, by its message, from 1."""
+
+    kind: OutputKind
+    """What it is."""
+
+    state: OutputState
+    """How far it is."""
+
+    target: OutputTarget
+    """Where it goes."""
+
+    payload: OutputPayload
+    """What it says. The kind decides which fields it has."""
+
+    url: str | None = None
+    """The result on the forge."""
+
+    problem: str | None = None
+    """Why it failed, waits, was discarded, or could be done only in part."""
+
+    created_at: Timestamp
+    """When it was declared."""
+
+    updated_at: Timestamp
+    """When it last changed."""
+
+
+class OutputTarget(Model):
+    """Where it goes."""
+
+    connection: str
+    """The name of the connection."""
+
+    repository: str
+    """The repository, as owner/name."""
+
+    pull_request: int | None = None
+    """The number of the pull request, once it is known."""
+
+
+class OutputPayload(Model):
+    """What it says. The kind decides which fields it has."""
+
+    title: str | None = None
+    """The title."""
+
+    body: str | None = None
+    """The text, in Markdown."""
+
+    branch: str | None = None
+    """The branch of a pull request."""
+
+    base: str | None = None
+    """The base branch that was asked for."""
+
+    draft: bool | None = None
+    """Whether a new pull request is a draft."""
+
+
+OutputKind: TypeAlias = Literal["pr", "comment"] | str
+"""The kind of an output."""
+
+OutputState: TypeAlias = Literal["declared", "held", "queued", "done", "failed", "discarded"] | str
+"""How far an output is: `declared` until its turn ends, `held` until a person releases it (the
+outputs of forks), `queued` while it is done or waits for the forge, and then `done`, `failed`
+or `discarded`.
+"""
+
+
+class OutputList(Model):
+    """Outputs."""
+
+    outputs: list[Output]
+    """The outputs, the oldest first."""
 
 
 class ForkRunResponse(Model):
@@ -1786,6 +1878,13 @@ class TimelineEvent(Model):
             "workspace_ready",
             "push_accepted",
             "push_refused",
+            "output_declared",
+            "output_held",
+            "output_approved",
+            "output_waiting",
+            "output_done",
+            "output_failed",
+            "output_discarded",
             "workspace_restored",
             "workspace_not_restored",
             "checkpoint_skipped",
@@ -1830,27 +1929,31 @@ class TimelineEvent(Model):
     message, and who did it (`by`). `push_accepted` says that the run has pushed to a `branch`
     of a `repository` on a forge: the commit `before` (empty for a new branch) and `after`, the
     number of new `commits`, and whether commits were `forced` away. `push_refused` has the same
-    names and the `reason`. `image_not_used` has the `image`, `instance_shape` and `runner` that
-    the worker's sandbox does not support, with a `reason` for an image. `skill_note` has the
-    name of a `skill` and `notes` about what is odd in its SKILL.md, or why the skill is left
-    out. `unborn_branch` has the `repository` that was checked out without files, because its
-    `branch` has no commits, and `branches` that exist instead; set `ref` of the repository to
-    one of them. `changes_saved` sums up what the run has changed so far: the numbers of
-    `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be
-    computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name`
-    and `id` of the server. `mcp_server_failed` has the `name` of a server that did not start or
-    stopped working, and the `reason`. `sandbox_verified` is the check before the agent starts,
-    with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once
-    for each host that the policy refused, with `host`, `port` and `reason`. `budget_threshold`
-    comes once for each value of `notify_at` that a budget reaches in a period, on the run whose
-    call reached it, with `budget_uid`, `budget_name`, `notify_at`, `spent_usd` and `cap_usd`.
-    If a launcher executes the run in a Pod, `pod_created` has its `namespace`, `job` and
-    `image`, `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting,
-    each time it changes (`Starting` follows a reason that no longer holds), `pod_started` has
-    the `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason`
-    and `message` of the end of the Pod, if it was not the end of the run. `run_stalled` has the
-    values of `stalled` of the run, and `stall_ended` the `since`; an event that ends the work
-    of a stalled run has it as `stalled_since`.
+    names and the `reason`. Events of an output (`output_declared`, `output_held` until a person
+    releases it, `output_approved`, `output_waiting` for the forge, `output_done`,
+    `output_failed`, `output_discarded`) have its `output_uid` and `kind`, the `repository` and
+    `connection`, then the `pull_request` and `url`, and a `problem`. `image_not_used` has the
+    `image`, `instance_shape` and `runner` that the worker's sandbox does not support, with a
+    `reason` for an image. `skill_note` has the name of a `skill` and `notes` about what is odd
+    in its SKILL.md, or why the skill is left out. `unborn_branch` has the `repository` that was
+    checked out without files, because its `branch` has no commits, and `branches` that exist
+    instead; set `ref` of the repository to one of them. `changes_saved` sums up what the run
+    has changed so far: the numbers of `repositories`, `files`, `additions` and `deletions`, and
+    `errors` if something could not be computed. `any_worker` has the requested `worker_host`.
+    `mcp_server_not_used` has the `name` and `id` of the server. `mcp_server_failed` has the
+    `name` of a server that did not start or stopped working, and the `reason`.
+    `sandbox_verified` is the check before the agent starts, with the `sandbox`, what was
+    `checked` and its `duration_ms`. `network_denied` comes once for each host that the policy
+    refused, with `host`, `port` and `reason`. `budget_threshold` comes once for each value of
+    `notify_at` that a budget reaches in a period, on the run whose call reached it, with
+    `budget_uid`, `budget_name`, `notify_at`, `spent_usd` and `cap_usd`. If a launcher executes
+    the run in a Pod, `pod_created` has its `namespace`, `job` and `image`, `pod_waiting` has
+    the `reason` and `message` of what keeps the Pod from starting, each time it changes
+    (`Starting` follows a reason that no longer holds), `pod_started` has the `worker_host` and
+    `sandbox` of the worker in the Pod, and `pod_lost` has the `reason` and `message` of the end
+    of the Pod, if it was not the end of the run. `run_stalled` has the values of `stalled` of
+    the run, and `stall_ended` the `since`; an event that ends the work of a stalled run has it
+    as `stalled_since`.
     """
 
 

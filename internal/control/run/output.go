@@ -1,0 +1,492 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/forge"
+	"github.com/penstock-dev/penstock/internal/control/request"
+	"github.com/penstock-dev/penstock/internal/control/share"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/supply/git"
+	"github.com/penstock-dev/penstock/internal/supply/secret"
+)
+
+// Outputs are what agents declare to be done on forges.
+type Outputs struct {
+	runs      *Runs
+	forges    *forge.Connections
+	responses *access.Responses
+	log       *slog.Logger
+
+	sending sync.WaitGroup
+	mu      sync.Mutex
+	active  map[string]bool // the connections for which this server does outputs
+}
+
+// OutputRequest declares an output.
+type OutputRequest struct {
+	Kind       penstock.OutputKind `json:"kind"`
+	Repository string              `json:"repository,omitempty"` // owner/name; needed if the run has several
+	Title      string              `json:"title,omitempty"`
+	Body       string              `json:"body,omitempty"`
+	Branch     string              `json:"branch,omitempty"` // the last one that the run has pushed when absent
+	Base       string              `json:"base,omitempty"`
+	Draft      *bool               `json:"draft,omitempty"` // true when absent
+}
+
+// OutputList is what lists of outputs return.
+type OutputList struct {
+	Outputs []penstock.Output `json:"outputs"`
+}
+
+// Limits of outputs.
+const (
+	maxTurnOutputs = 20 // of all kinds
+	maxOutputTitle = 255
+	maxOutputBody  = 64 << 10
+	maxOutputList  = 200
+)
+
+// perTurn limits how many outputs of a kind a turn can declare.
+var perTurn = map[penstock.OutputKind]int{penstock.OutputPullRequest: 1, penstock.OutputComment: 3}
+
+// Declare stores an output of a run's agent. It is done after the turn, if the turn ends well. Only the key of an
+// execution can declare, for its own run, while a turn is in progress.
+func (s *Outputs) Declare(
+	ctx context.Context, p penstock.Principal, runID string, req OutputRequest,
+) (penstock.Output, error) {
+	run, err := s.runs.visibleRun(ctx, p, runID)
+	if err != nil {
+		return penstock.Output{}, err
+	}
+	if p.RunID == "" {
+		return penstock.Output{}, penstock.Errorf(penstock.CodeNotAuthorized,
+			"only the agent of a run declares outputs, from its sandbox")
+	}
+	mask, err := s.runs.files.secrets.MaskOf(ctx, run)
+	if err != nil {
+		return penstock.Output{}, err
+	}
+	if errs := checkOutput(&req, mask); errs != nil {
+		return penstock.Output{}, penstock.InvalidFields(errs...)
+	}
+	row, err := s.aim(ctx, run, req)
+	if err != nil {
+		return penstock.Output{}, err
+	}
+	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Output, error) {
+		return row.Output, addOutput(ctx, tx, &row)
+	})
+}
+
+// aim returns the output that a request means: its repository and branch.
+func (s *Outputs) aim(ctx context.Context, run store.RunRow, req OutputRequest) (store.OutputRow, error) {
+	to, detail, err := s.forges.Target(ctx, forgeUse(run), run.Config.Repositories, req.Repository)
+	if err != nil {
+		return store.OutputRow{}, err
+	}
+	if detail != "" {
+		return store.OutputRow{}, penstock.Invalid("/repository", "%s", detail)
+	}
+	now := penstock.Now()
+	row := store.OutputRow{
+		Team: run.Team, Connection: to.ForgeUID, Owner: branchOwner(run),
+		Output: penstock.Output{
+			UID: penstock.NewID(), RunID: run.ID, Kind: req.Kind, State: penstock.OutputDeclared,
+			Target:    penstock.OutputTarget{Connection: to.Connection, Repository: to.Path},
+			Payload:   penstock.OutputPayload{Title: req.Title, Body: req.Body},
+			CreatedAt: now, UpdatedAt: now,
+		},
+	}
+	if req.Kind != penstock.OutputPullRequest {
+		return row, nil
+	}
+	pushed, err := s.runs.store.Forges.BranchesOf(ctx, store.BranchOwner{
+		Team: run.Team, Repository: to.URL, Owner: row.Owner,
+	})
+	if err != nil {
+		return row, err
+	}
+	branch := cmp.Or(req.Branch, append(pushed, "")[0])
+	known := false
+	for _, name := range pushed {
+		known = known || name == branch
+	}
+	switch {
+	case branch == "":
+		return row, penstock.Errorf(penstock.CodeConflict,
+			"the run has pushed no branch to %s: push one first, with git push", to.Path)
+	case !known:
+		return row, penstock.Invalid("/branch", "must be a branch that the run has pushed to %s: %s", to.Path,
+			cmp.Or(strings.Join(pushed, ", "), "there are no such branches yet"))
+	}
+	if req.Base == branch {
+		return row, penstock.Invalid("/base", "must be another branch than the one that is pushed")
+	}
+	row.Payload.Branch, row.Payload.Base, row.Payload.Draft = branch, req.Base, new(req.Draft == nil || *req.Draft)
+	return row, nil
+}
+
+// addOutput stores an output for the turn in progress.
+func addOutput(ctx context.Context, tx *store.Tx, row *store.OutputRow) error {
+	run, err := tx.Runs().Lock(ctx, row.RunID)
+	if err != nil {
+		return err
+	}
+	prompt := run.ID
+	if run.PromptState != store.PromptDelivering {
+		delivering, err := tx.Followups().List(ctx, run.ID, store.PromptDelivering)
+		if err != nil {
+			return err
+		}
+		prompt = ""
+		for _, f := range delivering {
+			prompt = f.ID
+		}
+	}
+	if run.State != penstock.StateInProgress || prompt == "" {
+		return penstock.Errorf(penstock.CodeConflict, "an output can only be declared while a turn is in progress")
+	}
+	if row.Turn, err = tx.Files().Turn(ctx, run.ID, prompt); err != nil {
+		return err
+	}
+	for kind, most := range map[penstock.OutputKind]int{row.Kind: perTurn[row.Kind], "": maxTurnOutputs} {
+		n, err := tx.Forges().CountOutputs(ctx, run.ID, row.Turn, kind)
+		if err != nil {
+			return err
+		}
+		if n >= most {
+			return penstock.Errorf(penstock.CodeConflict, "the turn has declared %d outputs of the kind %s already, the maximum",
+				n, cmp.Or(string(kind), "any"))
+		}
+	}
+	if err := tx.Forges().AddOutput(ctx, *row); err != nil {
+		return err
+	}
+	return tx.Events().Append(ctx, run.ID, row.Event(row.CreatedAt))
+}
+
+// checkOutput checks a request by itself, and masks its texts.
+func checkOutput(req *OutputRequest, mask *secret.Masker) (errs []penstock.FieldError) {
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	request.Text(bad, "/title", req.Title, maxOutputTitle)
+	request.Text(bad, "/body", req.Body, maxOutputBody)
+	for pointer, text := range map[string]string{"/title": req.Title, "/body": req.Body} {
+		if found := secret.FindCredential(text); found != "" {
+			bad(pointer, "has %s: leave it out", found)
+		}
+	}
+	switch req.Kind {
+	case penstock.OutputPullRequest:
+		if strings.TrimSpace(req.Title) == "" || strings.ContainsFunc(req.Title, unicode.IsControl) {
+			bad("/title", "is required for a pull request, in one line")
+		}
+		for pointer, name := range map[string]string{"/branch": req.Branch, "/base": req.Base} {
+			if name != "" && (len(name) > maxOutputTitle || git.CheckRef(name) != nil) {
+				bad(pointer, "must be the name of a branch")
+			}
+		}
+	case penstock.OutputComment:
+		if strings.TrimSpace(req.Body) == "" {
+			bad("/body", "is required for a comment")
+		}
+		for pointer, given := range map[string]bool{
+			"/title": req.Title != "", "/branch": req.Branch != "", "/base": req.Base != "", "/draft": req.Draft != nil,
+		} {
+			if given {
+				bad(pointer, "is only for a pull request")
+			}
+		}
+	default:
+		bad("/kind", "must be one of %s", request.Enumerated(penstock.OutputKinds()))
+	}
+	req.Title, req.Body = mask.String(req.Title), mask.String(req.Body)
+	return errs
+}
+
+// decideOutputs says, at the end of a turn, what happens to its outputs. A person releases the outputs of a fork: the
+// forks of a run do the same work.
+func decideOutputs(ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result) error {
+	list, err := tx.Forges().Undecided(ctx, run.ID)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	interrupted, err := tx.Executions().Interrupted(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	now := penstock.Now()
+	for i, row := range list {
+		switch {
+		case r.State != penstock.StateSucceeded && (r.State != penstock.StateBlocked || interrupted):
+			row.State, row.Problem = penstock.OutputDiscarded, "The turn did not end well."
+		case run.ForkedFrom != nil:
+			row.State = penstock.OutputHeld
+		default:
+			row.State, row.QueuedAt, row.DueAt = penstock.OutputQueued, now+penstock.Time(i), now
+		}
+		if _, err := tx.Forges().ChangeOutput(ctx, row, penstock.OutputDeclared, ""); err != nil {
+			return err
+		}
+		if row.State == penstock.OutputQueued {
+			continue
+		}
+		if err := tx.Events().Append(ctx, run.ID, row.Event(now)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OfRun lists the outputs of a run in the order in which they were declared.
+func (s *Outputs) OfRun(ctx context.Context, p penstock.Principal, runID string) (OutputList, error) {
+	run, err := s.runs.readableRun(ctx, p, runID)
+	if err != nil {
+		return OutputList{}, err
+	}
+	rows, err := s.runs.store.Forges.OutputsOf(ctx, run.ID)
+	return listed(rows), err
+}
+
+// In lists the oldest outputs of the team in a state. It leaves out runs that the caller cannot see.
+func (s *Outputs) In(ctx context.Context, p penstock.Principal, state penstock.OutputState) (OutputList, error) {
+	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
+		return OutputList{}, err
+	}
+	rows, err := s.runs.store.Forges.OutputsIn(ctx, p.Team, state, maxOutputList)
+	if err != nil {
+		return OutputList{}, err
+	}
+	visible := rows[:0]
+	for _, row := range rows {
+		_, err := s.runs.visibleRun(ctx, p, row.RunID)
+		if err != nil && penstock.CodeOf(err) != penstock.CodeNotFound {
+			return OutputList{}, err
+		}
+		if err == nil {
+			visible = append(visible, row)
+		}
+	}
+	return listed(visible), nil
+}
+
+func listed(rows []store.OutputRow) OutputList {
+	list := OutputList{Outputs: make([]penstock.Output, len(rows))}
+	for i, row := range rows {
+		list.Outputs[i] = row.Output
+	}
+	return list
+}
+
+// Approve releases an output that is held.
+func (s *Outputs) Approve(ctx context.Context, p penstock.Principal, uid string) (penstock.Output, error) {
+	return s.decide(ctx, p, uid, func(row *store.OutputRow) {
+		now := penstock.Now()
+		row.State, row.QueuedAt, row.DueAt = penstock.OutputQueued, now, now
+	})
+}
+
+// Reject discards an output that is held.
+func (s *Outputs) Reject(ctx context.Context, p penstock.Principal, uid string) (penstock.Output, error) {
+	return s.decide(ctx, p, uid, func(row *store.OutputRow) {
+		row.State, row.Problem = penstock.OutputDiscarded, "A person rejected it."
+	})
+}
+
+func (s *Outputs) decide(
+	ctx context.Context, p penstock.Principal, uid string, set func(*store.OutputRow),
+) (penstock.Output, error) {
+	if err := access.RefuseAgent(p, "release outputs"); err != nil {
+		return penstock.Output{}, err
+	}
+	row, err := s.runs.store.Forges.Output(ctx, p.Team, uid)
+	if err != nil {
+		return penstock.Output{}, err
+	}
+	if _, err := s.runs.writableRun(ctx, p, row.RunID); err != nil {
+		if penstock.CodeOf(err) == penstock.CodeNotFound {
+			err = penstock.NotFound("output", uid)
+		}
+		return penstock.Output{}, err
+	}
+	set(&row)
+	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Output, error) {
+		if _, err := tx.Runs().Lock(ctx, row.RunID); err != nil {
+			return penstock.Output{}, err
+		}
+		changed, err := tx.Forges().ChangeOutput(ctx, row, penstock.OutputHeld, "")
+		if err != nil {
+			return penstock.Output{}, err
+		}
+		if !changed {
+			return penstock.Output{}, penstock.Errorf(penstock.CodeConflict, "the output is not held")
+		}
+		event := row.Event(penstock.Now())
+		if row.State == penstock.OutputQueued {
+			event = penstock.Timeline(penstock.Now(), timelineOutputApproved, map[string]any{
+				"output_uid": row.UID, "kind": row.Kind, "by": p.Actor.UID,
+			})
+		}
+		return row.Output, tx.Events().Append(ctx, row.RunID, event)
+	})
+}
+
+// How outputs are done.
+const (
+	outputLease  = 3 * time.Minute // longer than a try takes
+	outputTry    = 90 * time.Second
+	outputPause  = time.Second // between two outputs of a connection
+	minWait      = time.Minute // after a try that a later one may repeat
+	maxWait      = time.Hour
+	outputsGiven = 3 * 24 * time.Hour // how long an output is tried
+)
+
+// DoDue does the outputs that are due, for each connection one after the other.
+func (s *Outputs) DoDue(ctx context.Context) error {
+	due, err := s.runs.store.Forges.DueForges(ctx, penstock.Now())
+	if err != nil {
+		return err
+	}
+	for _, connection := range due {
+		s.mu.Lock()
+		busy := s.active[connection]
+		s.active[connection] = true
+		s.mu.Unlock()
+		if busy {
+			continue
+		}
+		s.sending.Go(func() {
+			defer func() {
+				s.mu.Lock()
+				delete(s.active, connection)
+				s.mu.Unlock()
+			}()
+			for more := true; more; {
+				more = s.doOne(ctx, connection) && share.Pause(ctx, outputPause) == nil
+			}
+		})
+	}
+	return nil
+}
+
+// Wait returns when no output is being done any more.
+func (s *Outputs) Wait() { s.sending.Wait() }
+
+// doOne does one output of a connection. It returns false if there is nothing to do.
+func (s *Outputs) doOne(ctx context.Context, connection string) bool {
+	now := penstock.Now()
+	row, found, err := s.runs.store.Forges.ClaimOutput(ctx, connection, now, now.Add(outputLease))
+	if err == nil && found {
+		err = s.do(ctx, row)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.Error("cannot do an output; trying again", "connection_uid", connection, "output_uid", row.UID, "error", err)
+		return false
+	}
+	return found
+}
+
+// do does a claimed output once, and stores what has come of it.
+func (s *Outputs) do(ctx context.Context, row store.OutputRow) error {
+	run, err := s.runs.store.Runs.Find(ctx, row.Team, row.RunID)
+	if err != nil {
+		return err
+	}
+	label, err := s.label(ctx, run)
+	if err != nil {
+		return err
+	}
+	try, cancel := context.WithTimeout(ctx, outputTry)
+	defer cancel()
+	result, err := s.forges.Publish(try, forge.Publication{
+		Use: forgeUse(run), Row: row, Repositories: run.Config.Repositories, Label: label,
+		Link: s.runs.publicURL + "/runs/" + run.ID, Requester: run.Creator.DisplayName, Cost: run.Consumed.Cost,
+	})
+	if err != nil {
+		return err
+	}
+	lease := row.Lease
+	now := penstock.Now()
+	first := row.Problem == ""
+	row.Lease, row.Problem = "", result.Problem
+	row.URL, row.Target.PullRequest = result.URL, result.Number
+	switch {
+	case result.Done:
+		row.State = penstock.OutputDone
+	case result.Failed || now > row.QueuedAt.Add(outputsGiven):
+		row.State = penstock.OutputFailed
+	default:
+		wait := min(maxWait, minWait<<min(row.Tries-1, 10))
+		row.DueAt = now.Add(max(wait, min(result.Wait, maxWait)))
+	}
+	// What has happened on the forge is stored also if the server is being stopped.
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer done()
+	return s.runs.store.Write(ctx, func(tx *store.Tx) error {
+		if _, err := tx.Runs().Lock(ctx, row.RunID); err != nil {
+			return err
+		}
+		if ours, err := tx.Forges().ChangeOutput(ctx, row, penstock.OutputQueued, lease); err != nil || !ours {
+			return err
+		}
+		if result.PullRequest != nil {
+			if err := tx.Forges().SetPullRequest(ctx, *result.PullRequest); err != nil {
+				return err
+			}
+			if err := s.recordPullRequest(ctx, tx, row); err != nil {
+				return err
+			}
+		}
+		if row.State == penstock.OutputQueued && !first {
+			return nil
+		}
+		return tx.Events().Append(ctx, row.RunID, row.Event(now))
+	})
+}
+
+// label returns the label of a run's pull requests, "" if the run has no factory.
+func (s *Outputs) label(ctx context.Context, run store.RunRow) (string, error) {
+	if run.FactoryUID == "" {
+		return "", nil
+	}
+	f, err := s.runs.store.Factories.Part(ctx, run.Team, run.FactoryUID)
+	if err != nil {
+		if penstock.CodeOf(err) == penstock.CodeNotFound {
+			return "", nil
+		}
+		return "", err
+	}
+	return "factory:" + cmp.Or(f.Alias, f.Name), nil
+}
+
+// recordPullRequest adds the pull request to the artifacts of the run, once.
+func (s *Outputs) recordPullRequest(ctx context.Context, tx *store.Tx, row store.OutputRow) error {
+	if uid, err := tx.Forges().ArtifactOf(ctx, row.RunID, row.URL); err != nil || uid != "" {
+		return err
+	}
+	status := "open"
+	if row.Payload.Draft != nil && *row.Payload.Draft {
+		status = "draft"
+	}
+	err := s.runs.files.RecordArtifact(ctx, tx, store.Artifact{
+		UID: row.UID, RunID: row.RunID, Team: row.Team, Type: penstock.ArtifactPullRequest, CreatedAt: penstock.Now(),
+		Data: penstock.ArtifactData{
+			URL: row.URL, Branch: row.Payload.Branch, Title: row.Payload.Title, Status: status, Observed: new(true),
+		},
+	})
+	if penstock.CodeOf(err) == penstock.CodeConflict { // it has too many artifacts: the output still says it
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,238 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// OutputRow is an output with its internal fields.
+type OutputRow struct {
+	penstock.Output
+
+	Team, Connection string // the uid of the forge
+	Owner            string // the thread: see [BranchOwner]
+	QueuedAt         penstock.Time
+	DueAt            penstock.Time // when it is tried, or when the lease of a try ends
+	Lease            string        // of a try
+	Tries            int64
+}
+
+var outputFields = newResource("outputs", "o",
+	textColumn("uid", func(r *OutputRow) *string { return &r.UID }),
+	textColumn("team", func(r *OutputRow) *string { return &r.Team }),
+	textColumn("run_id", func(r *OutputRow) *string { return &r.RunID }),
+	textColumn("owner", func(r *OutputRow) *string { return &r.Owner }),
+	numberColumn("turn", func(r *OutputRow) *int64 { return &r.Turn }),
+	textColumn("kind", func(r *OutputRow) *penstock.OutputKind { return &r.Kind }),
+	textColumn("state", func(r *OutputRow) *penstock.OutputState { return &r.State }).editable(),
+	textColumn("connection", func(r *OutputRow) *string { return &r.Connection }),
+	jsonColumn("target", func(r *OutputRow) *penstock.OutputTarget { return &r.Target }).editable(),
+	jsonColumn("payload", func(r *OutputRow) *penstock.OutputPayload { return &r.Payload }),
+	textColumn("url", func(r *OutputRow) *string { return &r.URL }).editable(),
+	textColumn("problem", func(r *OutputRow) *string { return &r.Problem }).editable(),
+	numberColumn("queued_at", func(r *OutputRow) *penstock.Time { return &r.QueuedAt }).editable(),
+	numberColumn("due_at", func(r *OutputRow) *penstock.Time { return &r.DueAt }).editable(),
+	textColumn("lease", func(r *OutputRow) *string { return &r.Lease }).editable(),
+	numberColumn("tries", func(r *OutputRow) *int64 { return &r.Tries }).editable(),
+	numberColumn("created_at", func(r *OutputRow) *penstock.Time { return &r.CreatedAt }),
+	numberColumn("updated_at", func(r *OutputRow) *penstock.Time { return &r.UpdatedAt }).editable(),
+)
+
+var setOutput = outputFields.update("", "uid = ? AND state = ? AND lease = ?")
+
+func readOutputs(ctx context.Context, q querier, where string, args ...any) ([]OutputRow, error) {
+	rows, err := q.query(ctx, "SELECT "+outputFields.selected+" FROM outputs o "+where, args...)
+	return collect(q.store(), rows, err, "outputs", func(r *OutputRow) []any { return outputFields.into(r) })
+}
+
+// OutputsOf lists the outputs of a run in the order in which they were declared.
+func (fs Forges) OutputsOf(ctx context.Context, runID string) ([]OutputRow, error) {
+	return readOutputs(ctx, fs.s, "WHERE o.run_id = $1 ORDER BY o.created_at, o.uid", runID)
+}
+
+// OutputsIn lists at most limit outputs of a team in a state, the oldest first.
+func (fs Forges) OutputsIn(
+	ctx context.Context, team string, state penstock.OutputState, limit int,
+) ([]OutputRow, error) {
+	return readOutputs(ctx, fs.s, `WHERE o.team = $1 AND o.state = $2
+		ORDER BY o.created_at, o.uid
+		LIMIT $3`, team, string(state), limit)
+}
+
+// Output reads one output of a team. Absence is penstock.CodeNotFound.
+func (fs Forges) Output(ctx context.Context, team, uid string) (OutputRow, error) {
+	list, err := readOutputs(ctx, fs.s, "WHERE o.uid = $1 AND o.team = $2", uid, team)
+	return only(list, err, "output", uid)
+}
+
+// CountOutputs returns how many outputs of a kind ("": of all) a turn has declared. Discarded ones do not count.
+func (fs ForgesTx) CountOutputs(
+	ctx context.Context, runID string, turn int64, kind penstock.OutputKind,
+) (n int, err error) {
+	err = fs.tx.row(ctx, `SELECT count(*)
+		FROM outputs
+		WHERE run_id = $1 AND turn = $2 AND ($3 = '' OR kind = $3) AND state <> $4`,
+		runID, turn, string(kind), string(penstock.OutputDiscarded)).Scan(&n)
+	return n, wrapf(err, "count the outputs of run %s", runID)
+}
+
+// AddOutput stores a new output.
+func (fs ForgesTx) AddOutput(ctx context.Context, r OutputRow) error {
+	return wrapf(outputFields.add(ctx, fs.tx, &r), "store an output of run %s", r.RunID)
+}
+
+// Undecided locks the outputs of a run that the end of their turn decides about, and lists them in order.
+func (fs ForgesTx) Undecided(ctx context.Context, runID string) ([]OutputRow, error) {
+	return readOutputs(ctx, fs.tx, "WHERE o.run_id = $1 AND o.state = $2 ORDER BY o.created_at, o.uid"+fs.tx.s.d.lock,
+		runID, string(penstock.OutputDeclared))
+}
+
+// ChangeOutput stores an output that was read in the state from and with the lease. It returns false if the
+// output has another state or lease by now.
+func (fs ForgesTx) ChangeOutput(
+	ctx context.Context, r OutputRow, from penstock.OutputState, lease string,
+) (bool, error) {
+	r.UpdatedAt = penstock.Now()
+	n, err := fs.tx.exec(ctx, setOutput, outputFields.changes(&r, r.UID, string(from), lease)...)
+	if n > 0 && r.State == penstock.OutputQueued {
+		fs.tx.Nudge(TopicOutputs)
+	}
+	return n > 0, wrapf(err, "store output %s", r.UID)
+}
+
+// discardOutputs discards what the turn of a run has declared, since the turn did not end well. It returns the
+// events.
+func (fs ForgesTx) discardOutputs(ctx context.Context, m Move, now penstock.Time) ([]penstock.Draft, error) {
+	if m.Run.State != penstock.StateInProgress {
+		return nil, nil
+	}
+	list, err := fs.Undecided(ctx, m.Run.ID)
+	if err != nil {
+		return nil, err
+	}
+	var drafts []penstock.Draft
+	for _, r := range list {
+		r.State, r.Problem = penstock.OutputDiscarded, "The turn did not end well."
+		if _, err := fs.ChangeOutput(ctx, r, penstock.OutputDeclared, ""); err != nil {
+			return nil, err
+		}
+		drafts = append(drafts, r.Event(now))
+	}
+	return drafts, nil
+}
+
+// Event is the event on the timeline that says how an output has changed.
+func (r OutputRow) Event(now penstock.Time) penstock.Draft {
+	payload := map[string]any{
+		"output_uid": r.UID, "kind": r.Kind, "repository": r.Target.Repository, "connection": r.Target.Connection,
+	}
+	if r.Target.PullRequest != 0 {
+		payload["pull_request"] = r.Target.PullRequest
+	}
+	if r.URL != "" {
+		payload["url"] = r.URL
+	}
+	if r.Problem != "" {
+		payload["problem"] = r.Problem
+	}
+	kind := "output_" + string(r.State)
+	if r.State == penstock.OutputQueued {
+		kind = TimelineOutputWaiting
+	}
+	return penstock.Timeline(now, kind, payload)
+}
+
+// first is the condition for the output of a thread that comes next.
+const first = `o.state = 'queued' AND o.due_at <= $1 AND NOT EXISTS (
+		SELECT 1
+		FROM outputs e
+		WHERE e.team = o.team AND e.owner = o.owner AND e.state = 'queued'
+			AND (e.queued_at, e.uid) < (o.queued_at, o.uid)
+	)`
+
+// DueForges lists the connections with outputs that are due.
+func (fs Forges) DueForges(ctx context.Context, now penstock.Time) ([]string, error) {
+	return fs.s.strings(ctx, "SELECT DISTINCT o.connection FROM outputs o WHERE "+first, int64(now))
+}
+
+// ClaimOutput claims the next due output of a connection until a time: until then, no other server does it. The
+// outputs of a thread come one after the other. found is false if nothing is due.
+func (fs Forges) ClaimOutput(
+	ctx context.Context, connection string, now, until penstock.Time,
+) (row OutputRow, found bool, err error) {
+	err = fs.s.Write(ctx, func(tx *Tx) error {
+		found = false
+		due, err := readOutputs(ctx, tx, "WHERE "+first+` AND o.connection = $2
+			ORDER BY o.due_at, o.queued_at, o.uid
+			LIMIT 1`, int64(now), connection)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		// All that wait in the thread are locked, so that no other server claims one that has come meanwhile.
+		waiting, err := readOutputs(ctx, tx, `WHERE o.team = $1 AND o.owner = $2 AND o.state = 'queued'
+			ORDER BY o.queued_at, o.uid`+tx.s.d.lock, due[0].Team, due[0].Owner)
+		if err != nil || len(waiting) == 0 || waiting[0].UID != due[0].UID || waiting[0].DueAt > now {
+			return err
+		}
+		row = waiting[0]
+		before := row.Lease
+		row.Lease, row.DueAt, row.Tries = penstock.NewUID(), until, row.Tries+1
+		found, err = tx.Forges().ChangeOutput(ctx, row, penstock.OutputQueued, before)
+		return err
+	})
+	return row, found, err
+}
+
+// PullRequest is the pull request of a thread in a repository for a base branch.
+type PullRequest struct {
+	BranchOwner
+
+	Base, Branch, URL string
+	Number            int64
+	Written           string // SHA-256 of the title and the text that the forge had after the last change
+}
+
+// PullRequests lists the pull requests of a thread in a repository.
+func (fs Forges) PullRequests(ctx context.Context, o BranchOwner) ([]PullRequest, error) {
+	rows, err := fs.s.query(ctx, `SELECT base, branch, number, url, written
+		FROM pull_requests
+		WHERE team = $1 AND repository = $2 AND owner = $3
+		ORDER BY updated_at DESC`, o.Team, o.Repository, o.Owner)
+	return collect(fs.s, rows, err, "pull requests", func(r *PullRequest) []any {
+		r.BranchOwner = o
+		return []any{&r.Base, &r.Branch, &r.Number, &r.URL, &r.Written}
+	})
+}
+
+// SetPullRequest stores what an output has opened or changed.
+func (fs ForgesTx) SetPullRequest(ctx context.Context, r PullRequest) error {
+	_, err := fs.tx.exec(ctx, `INSERT INTO pull_requests
+		(team, repository, owner, base, branch, number, url, written, run_id, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+		ON CONFLICT (team, repository, owner, base) DO UPDATE SET
+			branch = excluded.branch, number = excluded.number, url = excluded.url, written = excluded.written,
+			run_id = excluded.run_id, updated_at = excluded.updated_at`,
+		r.Team, r.Repository, r.Owner, r.Base, r.Branch, r.Number, r.URL, r.Written, r.RunID, int64(penstock.Now()))
+	return wrapf(err, "store pull request %d", r.Number)
+}
+
+// BranchesOf lists the branches that a thread has pushed to a repository, the newest first.
+func (fs Forges) BranchesOf(ctx context.Context, o BranchOwner) ([]string, error) {
+	return fs.s.strings(ctx, `SELECT name
+		FROM pushed_branches
+		WHERE team = $1 AND repository = $2 AND owner = $3
+		ORDER BY updated_at DESC, name`, o.Team, strings.ToLower(o.Repository), o.Owner)
+}
+
+// ArtifactOf returns the uid of the artifact of a run with this URL, "" for none.
+func (fs ForgesTx) ArtifactOf(ctx context.Context, runID, url string) (uid string, err error) {
+	err = fs.tx.row(ctx, "SELECT uid FROM artifacts WHERE run_id = $1 AND url = $2 LIMIT 1", runID, url).Scan(&uid)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return uid, wrapf(err, "find an artifact of run %s", runID)
+}

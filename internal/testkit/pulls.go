@@ -1,0 +1,160 @@
+package testkit
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Pulls are the pull requests and comments of acme/shop on a [Forge], as Gitea 1.26 has them. Pass its Answer to
+// [Forge.Answer].
+type Pulls struct {
+	mu       sync.Mutex
+	url      string // of the forge
+	pulls    []map[string]any
+	comments []map[string]any
+	fault    func(method, path string) PullFault
+}
+
+// PullFault is what goes wrong with a request.
+type PullFault string
+
+// The faults. Without one, a request is served.
+const (
+	Refuses  PullFault = "422"  // it does nothing
+	Busy     PullFault = "503"  // it does nothing
+	Limits   PullFault = "429"  // it does nothing, and names a time
+	Loses    PullFault = "lost" // it does it, and answers 502
+	Nonsense PullFault = "0"    // it does it, and answers with the number 0
+)
+
+// NewPulls returns no pull requests.
+func NewPulls(f *Forge) *Pulls { return &Pulls{url: f.URL} }
+
+// Break sets which requests fail. nil: none.
+func (p *Pulls) Break(fault func(method, path string) PullFault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault = fault
+}
+
+// All returns the pull requests, and the texts of all comments.
+func (p *Pulls) All() (pulls []map[string]any, comments []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.pulls {
+		pulls = append(pulls, maps.Clone(one))
+	}
+	for _, one := range p.comments {
+		comments = append(comments, fmt.Sprint(one["body"]))
+	}
+	return pulls, comments
+}
+
+// Open opens a pull request, as a person does.
+func (p *Pulls) Open(title, body, head, base string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open(map[string]any{"title": title, "body": body, "head": head, "base": base})
+}
+
+// Edit changes a pull request, as a person does.
+func (p *Pulls) Edit(number int, change map[string]any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.Copy(p.pulls[number-1], change)
+}
+
+func (p *Pulls) open(req map[string]any) map[string]any {
+	repo := map[string]any{"id": 7}
+	n := len(p.pulls) + 1
+	title := fmt.Sprint(req["title"])
+	one := map[string]any{
+		"number": n, "html_url": fmt.Sprintf("%s/acme/shop/pulls/%d", p.url, n), "state": "open", "title": title,
+		"draft": strings.HasPrefix(title, "WIP: "), "body": req["body"],
+		"head": map[string]any{"ref": req["head"], "repo": repo}, "base": map[string]any{"ref": req["base"], "repo": repo},
+	}
+	p.pulls = append(p.pulls, one)
+	return one
+}
+
+// Answer answers the requests about acme/shop. It returns false for all others.
+func (p *Pulls) Answer(w http.ResponseWriter, r *http.Request) bool {
+	path, ours := strings.CutPrefix(r.URL.Path, "/api/v1/repos/acme/shop")
+	if !ours || strings.HasPrefix(path, "/branches") {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var fault PullFault
+	if p.fault != nil {
+		fault = p.fault(r.Method, path)
+	}
+	switch fault {
+	case Refuses, Busy, Limits:
+		w.Header().Set("Retry-After", "600")
+		status, _ := strconv.Atoi(string(fault))
+		respond(w, status, map[string]any{})
+		return true
+	}
+	status, body := p.do(r, path)
+	switch fault {
+	case Loses:
+		status, body = http.StatusBadGateway, map[string]any{}
+	case Nonsense:
+		body = map[string]any{"number": 0, "id": 0}
+	}
+	respond(w, status, body)
+	return true
+}
+
+func (p *Pulls) do(r *http.Request, path string) (status int, body any) {
+	var req map[string]any
+	_ = json.NewDecoder(r.Body).Decode(&req)
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	var one map[string]any
+	if len(segments) > 1 {
+		if n, _ := strconv.Atoi(segments[1]); n > 0 && n <= len(p.pulls) {
+			one = p.pulls[n-1]
+		}
+	}
+	switch {
+	case path == "":
+		return http.StatusOK, map[string]any{"id": 7, "full_name": "acme/shop", "default_branch": "main"}
+	case path == "/pulls" && r.Method == http.MethodGet:
+		if page := r.URL.Query().Get("page"); page != "" && page != "1" {
+			return http.StatusOK, []any{}
+		}
+		return http.StatusOK, p.pulls
+	case path == "/pulls":
+		for _, other := range p.pulls {
+			if other["state"] == "open" && reference(other, "head") == req["head"] && reference(other, "base") == req["base"] {
+				return http.StatusConflict, map[string]any{"message": "pull request already exists for these targets"}
+			}
+		}
+		return http.StatusCreated, p.open(req)
+	case one == nil:
+		return http.StatusNotFound, map[string]any{}
+	case segments[0] == "pulls":
+		if r.Method == http.MethodPatch {
+			maps.Copy(one, req)
+		}
+		return http.StatusOK, one
+	case r.Method == http.MethodGet:
+		return http.StatusOK, p.comments
+	}
+	made := map[string]any{"id": len(p.comments) + 1, "body": req["body"], "user": map[string]any{"id": 42}}
+	p.comments = append(p.comments, made)
+	return http.StatusCreated, made
+}
+
+func reference(pull map[string]any, side string) any {
+	if of, ok := pull[side].(map[string]any); ok {
+		return of["ref"]
+	}
+	return nil
+}

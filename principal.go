@@ -44,6 +44,8 @@ type Principal struct {
 	Actor  Actor
 	Scopes []Scope
 	RunID  string // of an execution's own key
+	// Execution is the number of this execution.
+	Execution int
 	// ExpiresAt is when the key expires; 0: never. Keys and sessions that it creates expire with
 	// it.
 	ExpiresAt Time

@@ -110,10 +110,11 @@ func (cmd *outputListCmd) Run(ctx context.Context, std *stdio, in *outputCmds) e
 		var rows [][]string
 		for _, o := range list.Outputs {
 			rows = append(rows, []string{
-				o.UID, o.RunID, age(o.CreatedAt), string(o.Kind), string(o.State), o.Target.Repository, o.URL, o.Problem,
+				o.UID, o.RunID, age(o.CreatedAt), string(o.Kind), string(o.State), o.Target.Repository, o.Payload.Title,
+				o.URL, o.Problem,
 			})
 		}
-		return std.table([]string{"OUTPUT", "RUN", "AGE", "KIND", "STATE", "REPOSITORY", "URL", "PROBLEM"}, rows)
+		return std.table([]string{"OUTPUT", "RUN", "AGE", "KIND", "STATE", "REPOSITORY", "TITLE", "URL", "PROBLEM"}, rows)
 	})
 }
 

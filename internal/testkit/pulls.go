@@ -126,10 +126,10 @@ func (p *Pulls) do(r *http.Request, path string) (status int, body any) {
 	case path == "":
 		return http.StatusOK, map[string]any{"id": 7, "full_name": "acme/shop", "default_branch": "main"}
 	case path == "/pulls" && r.Method == http.MethodGet:
-		if page := r.URL.Query().Get("page"); page != "" && page != "1" {
-			return http.StatusOK, []any{}
-		}
-		return http.StatusOK, p.pulls
+		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+		size, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+		from := min(max(page-1, 0)*size, len(p.pulls))
+		return http.StatusOK, append([]map[string]any{}, p.pulls[from:min(from+size, len(p.pulls))]...)
 	case path == "/pulls":
 		for _, other := range p.pulls {
 			if other["state"] == "open" && reference(other, "head") == req["head"] && reference(other, "base") == req["base"] {

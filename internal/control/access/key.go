@@ -95,7 +95,7 @@ func (s *Keys) principalOf(k store.KeyRow) penstock.Principal {
 }
 
 func (s *Keys) authenticateExecution(ctx context.Context, hash string, refused error) (penstock.Principal, error) {
-	team, runID, err := s.store.Keys.RunByAgentKey(ctx, hash)
+	team, runID, execution, err := s.store.Keys.RunByAgentKey(ctx, hash)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return penstock.Principal{}, refused
 	}
@@ -103,7 +103,7 @@ func (s *Keys) authenticateExecution(ctx context.Context, hash string, refused e
 		return penstock.Principal{}, err
 	}
 	return penstock.Principal{
-		Team: team, RunID: runID, Scopes: []penstock.Scope{penstock.ScopeOwnRun},
+		Team: team, RunID: runID, Execution: execution, Scopes: []penstock.Scope{penstock.ScopeOwnRun},
 		Actor: penstock.Actor{Type: "service_account", UID: "run:" + runID, DisplayName: "Agent of run " + runID},
 	}, nil
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/store"
@@ -69,6 +71,7 @@ type Publication struct {
 // Published says what has come of a try. Without Done and Failed, it is to be tried again, after Wait or later.
 type Published struct {
 	Done, Failed bool
+	Refused      bool // the forge refuses it, or makes no sense: a few times, since it may do so for a moment only
 	URL          string
 	Number       int64
 	Problem      string
@@ -107,7 +110,8 @@ func (c *Connections) Publish(ctx context.Context, p Publication) (Published, er
 	}
 	t, err := c.open(row)
 	if err != nil {
-		return Published{}, err
+		c.log.Error("cannot do an output", "output_uid", p.Row.UID, "error", err)
+		return Published{Problem: fmt.Sprintf("The tokens of %s cannot be decrypted.", row.Name)}, nil
 	}
 	w := publishing{Publication: p, api: c.api(row.Forge, t.Token), forge: row.Forge}
 	w.owner = store.BranchOwner{
@@ -129,9 +133,10 @@ func (c *Connections) Publish(ctx context.Context, p Publication) (Published, er
 
 // stopped says what a failure of the forge means for an output.
 func (w publishing) stopped(failed *failure) Published {
-	out := Published{Problem: fmt.Sprintf("%s: %s.", w.forge.Name, failed.text), Wait: failed.wait}
-	out.Failed = failed.kind == lacking || failed.kind == foreign
-	return out
+	return Published{
+		Problem: fmt.Sprintf("%s: %s.", w.forge.Name, failed.text), Wait: failed.wait,
+		Refused: failed.kind == lacking || failed.kind == foreign,
+	}
 }
 
 // pullRequest opens the pull request of the thread, or changes it.
@@ -144,27 +149,23 @@ func (w publishing) pullRequest(ctx context.Context) Published {
 		return failedf("%s", wrong)
 	}
 	branch := w.Row.Payload.Branch
-	i := slices.IndexFunc(w.known, func(r store.PullRequest) bool { return r.Base == base })
-	if i >= 0 {
-		now, failed := w.api.readPull(ctx, w.Row.Target.Repository, w.known[i].Number)
-		switch {
-		case failed != nil && failed.status != http.StatusNotFound: // it may have been deleted
-			return w.stopped(failed)
-		case now.Open && now.Head != branch:
-			return failedf("The pull request %s is open, of the branch %s: push to that one.", now.URL, now.Head)
-		case now.Open:
-			return w.change(ctx, base, now, w.known[i].Written)
-		}
+	now, before, found, failed := w.open(ctx, func(p pull) bool { return p.Base == base })
+	switch {
+	case failed != nil:
+		return w.stopped(failed)
+	case found && now.Head != branch:
+		return failedf("The pull request %s is open, of the branch %s: push to that one.", now.URL, now.Head)
+	case found:
+		return w.change(ctx, now, before)
 	}
-	now, found, failed := w.api.findPull(ctx, w.Row.Target.Repository, branch, base)
+	now, found, failed = w.api.findPull(ctx, w.Row.Target.Repository, branch, base)
 	switch {
 	case failed != nil:
 		return w.stopped(failed)
 	case found && !strings.Contains(now.Body, w.marker()):
-		out := w.done(base, now, "Somebody else has opened it; its text stays as it is.")
-		return out
+		return w.done(now, "Somebody else has opened it; its text stays as it is.")
 	case found: // by a try whose result is unknown
-		return w.change(ctx, base, now, written(now))
+		return w.labelled(ctx, w.change(ctx, now, digest(w.title(), w.body())))
 	}
 	now, failed = w.api.createPull(ctx, w.Row.Target.Repository, newPull{
 		Title: w.title(), Body: w.text(), Head: branch, Base: base,
@@ -173,28 +174,46 @@ func (w publishing) pullRequest(ctx context.Context) Published {
 	if failed != nil {
 		return w.notCreated(failed, base)
 	}
-	out := w.done(base, now, "")
-	if w.Label != "" {
-		if failed := w.api.addLabels(ctx, w.Row.Target.Repository, now.Number, []string{w.Label}); failed != nil {
-			out.Problem = fmt.Sprintf("The label %s was not set: %s.", w.Label, failed.text)
+	return w.labelled(ctx, w.done(now, ""))
+}
+
+// open finds an open pull request of the thread, and the digest of what it had after the last change.
+func (w publishing) open(
+	ctx context.Context, wanted func(pull) bool,
+) (now pull, before string, found bool, _ *failure) {
+	for _, known := range w.known {
+		now, failed := w.api.readPull(ctx, w.Row.Target.Repository, known.Number)
+		switch {
+		case failed != nil && failed.status == http.StatusNotFound: // it was deleted
+		case failed != nil:
+			return pull{}, "", false, failed
+		case now.Open && now.Head == known.Branch && wanted(now):
+			return now, known.Written, true, nil
 		}
+	}
+	return pull{}, "", false, nil
+}
+
+// labelled gives a new pull request its label.
+func (w publishing) labelled(ctx context.Context, out Published) Published {
+	if w.Label == "" || !out.Done {
+		return out
+	}
+	if failed := w.api.addLabels(ctx, w.Row.Target.Repository, out.Number, []string{w.Label}); failed != nil {
+		out.Problem = fmt.Sprintf("The label %s was not set: %s.", w.Label, failed.text)
 	}
 	return out
 }
 
-// createTries is how often a pull request is tried that the forge does not accept.
-const createTries = 3
-
-// notCreated says what a failure to create a pull request means. It may exist all the same, if the answer makes no
-// sense; and a forge may not know yet what was pushed a moment ago.
+// notCreated says what a failure to create a pull request means. A forge may not know yet what was pushed a moment
+// ago.
 func (w publishing) notCreated(failed *failure, base string) Published {
 	out := w.stopped(failed)
 	switch {
-	case failed.status < http.StatusMultipleChoices || failed.exists(): // the next try finds it
-		out.Failed = false
+	case failed.exists(): // the next try finds it
+		out.Refused = false
 	case failed.status == http.StatusConflict || failed.status == http.StatusUnprocessableEntity ||
 		failed.status == http.StatusNotFound:
-		out.Failed = w.Row.Tries >= createTries
 		out.Problem = fmt.Sprintf("%s refuses the pull request (%d). Does the branch %s still exist, and has it commits "+
 			"that %s does not have?", w.forge.Name, failed.status, w.Row.Payload.Branch, base)
 	}
@@ -225,47 +244,60 @@ func (w publishing) base(ctx context.Context) (base, wrong string, failed *failu
 }
 
 // change gives an open pull request the text of the output, unless a person has edited it.
-func (w publishing) change(ctx context.Context, base string, now pull, before string) Published {
-	if written(now) != before {
-		return w.done(base, now, "Its text was edited on the forge, and stays as it is.")
+func (w publishing) change(ctx context.Context, now pull, before string) Published {
+	problem := ""
+	if draft := w.Row.Payload.Draft; now.Draft && draft != nil && !*draft {
+		problem = "It is still a draft: mark it as ready on the forge."
 	}
-	title, text := w.title(), w.text()
-	if now.Title == title && now.Body == text {
-		return w.done(base, now, "")
+	switch digestOf(now) {
+	case digest(w.title(), w.body()): // also by a try whose result is unknown
+		return w.done(now, problem)
+	case before:
+	default:
+		return w.done(now, "Its text was edited on the forge, and stays as it is.")
 	}
-	now, failed := w.api.updatePull(ctx, w.Row.Target.Repository, now.Number, title, text)
+	now, failed := w.api.updatePull(ctx, w.Row.Target.Repository, now.Number, w.title(), w.text())
 	if failed != nil {
 		return w.stopped(failed)
 	}
-	return w.done(base, now, "")
+	return w.done(now, problem)
 }
 
-func (w publishing) done(base string, now pull, problem string) Published {
-	sum := written(now)
-	if problem != "" { // what somebody else wrote is never what this thread has written
-		sum = ""
-	}
+func (w publishing) done(now pull, problem string) Published {
 	return Published{Done: true, URL: now.URL, Number: now.Number, Problem: problem, PullRequest: &store.PullRequest{
-		BranchOwner: w.owner, Base: base, Branch: now.Head, URL: now.URL, Number: now.Number, Written: sum,
+		BranchOwner: w.owner, Base: now.Base, Branch: now.Head, URL: now.URL, Number: now.Number,
+		Written: digest(w.title(), w.body()),
 	}}
 }
 
-// written is the digest of a pull request's title and text.
-func written(p pull) string {
-	sum := sha256.Sum256([]byte(p.Title + "\n" + p.Body))
+// divided is between the agent's text and what only Penstock writes.
+const divided = "\n\n---\n[Run of Penstock]("
+
+// digestOf is [digest] for what a pull request has now.
+func digestOf(p pull) string {
+	body, _, _ := strings.Cut(strings.ReplaceAll(p.Body, "\r\n", "\n"), divided)
+	return digest(p.Title, body)
+}
+
+// digest tells a title and a text of an agent from others. It leaves out what a forge may change.
+func digest(title, body string) string {
+	sum := sha256.Sum256([]byte(line(title, maxTitle) + "\n" + strings.TrimSpace(body)))
 	return hex.EncodeToString(sum[:])
 }
 
-// comment adds a comment to the pull request of the thread.
+// comment adds a comment to the open pull request of the thread.
 func (w publishing) comment(ctx context.Context) Published {
-	if len(w.known) == 0 {
-		return failedf("The run has no pull request in %s.", w.Row.Target.Repository)
+	on, _, found, failed := w.open(ctx, func(pull) bool { return true })
+	if failed != nil {
+		return w.stopped(failed)
 	}
-	number := w.known[0].Number
+	if !found {
+		return failedf("The run has no open pull request in %s.", w.Row.Target.Repository)
+	}
 	mark := "<!-- penstock output " + w.Row.UID + " -->"
-	out := Published{Done: true, Number: number}
+	out := Published{Done: true, Number: on.Number}
 	if w.Row.Tries > 1 && w.forge.Bot != nil {
-		found, exists, failed := w.api.findComment(ctx, w.Row.Target.Repository, number, mark, w.forge.Bot.ID)
+		found, exists, failed := w.api.findComment(ctx, w.Row.Target.Repository, on.Number, mark, w.forge.Bot.ID)
 		if failed != nil {
 			return w.stopped(failed)
 		}
@@ -274,27 +306,26 @@ func (w publishing) comment(ctx context.Context) Published {
 			return out
 		}
 	}
-	added, failed := w.api.addComment(ctx, w.Row.Target.Repository, number, w.body()+"\n\n"+mark)
+	added, failed := w.api.addComment(ctx, w.Row.Target.Repository, on.Number, w.body()+"\n\n"+mark)
 	if failed != nil {
-		out := w.stopped(failed)
-		// If the answer makes no sense, the comment may be there.
-		out.Failed = out.Failed && failed.status >= http.StatusMultipleChoices
-		return out
+		return w.stopped(failed)
 	}
 	out.URL = added.URL
 	return out
 }
 
-// maxPublished is how many characters of a text are published. GitHub takes 65,536.
+// maxPublished is how many bytes of a text are published. GitHub takes 65,536 characters.
 const maxPublished = 60_000
 
 // body returns the agent's text, in which nothing has an effect.
 func (w publishing) body() string {
-	text := neutral(w.Row.Payload.Body, nil)
-	if short := cut(text, maxPublished); short != text {
-		text = closeFence(short) + "\n\n(The rest is left out.)"
+	text := w.Row.Payload.Body
+	out := neutral(text, nil)
+	for short := text; len(out) > maxPublished; { // a part is neutral only by itself
+		short = cut(short, utf8.RuneCountInString(short)*3/4)
+		out = neutral(short, nil) + "\n\n(The rest is left out.)"
 	}
-	return text
+	return strings.ReplaceAll(strings.TrimSpace(out), divided, "\n\n---\n[Run](")
 }
 
 // marker is hidden in the text of a pull request, and tells it from others of the same branch.
@@ -304,16 +335,24 @@ func (w publishing) marker() string {
 }
 
 // title returns the title of the pull request, in which nothing has an effect.
-func (w publishing) title() string {
-	return neutralTitle(w.Row.Payload.Title, nil)
-}
+func (w publishing) title() string { return neutralTitle(w.Row.Payload.Title, nil) }
 
 // text returns the text of the pull request: the agent's, and then what only Penstock writes.
 func (w publishing) text() string {
-	about := []string{"[Run of Penstock](" + w.Link + ")"}
-	if name := neutralTitle(w.Requester, nil); name != "" {
-		about = append(about, "requested by "+name)
+	about := w.Link + ")"
+	name := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" .-'", r) {
+			return r
+		}
+		return -1 // Markdown
+	}, w.Requester)
+	if name = strings.Join(strings.Fields(name), " "); name != "" {
+		about += " · requested by " + name
 	}
-	about = append(about, fmt.Sprintf("cost so far $%.2f", float64(w.Cost)/1e9))
-	return strings.TrimSpace(w.body()) + "\n\n---\n" + strings.Join(about, " · ") + "\n" + w.marker()
+	return fmt.Sprintf("%s%s%s · cost so far $%.2f\n%s", w.body(), divided, about, float64(w.Cost)/1e9, w.marker())
+}
+
+// Plain returns a text of an agent as people read it when it is published. It is for searches.
+func Plain(text string) string {
+	return strings.NewReplacer(divider, "", "%40", "@").Replace(neutral(text, nil))
 }

@@ -20,6 +20,7 @@ const (
 	maxProblems = 20
 	maxTitle    = 255       // characters; GitHub refuses 257, Gitea 256
 	maxBody     = 256 << 10 // bytes of a text of a forge: GitHub stores 65,536 characters
+	fewer       = 5         // items of a page, if a page of [pageSize] is too long
 	searchPages = 20        // of a search for something that was written
 )
 
@@ -111,12 +112,18 @@ func (a api) pages(
 	ctx context.Context, path string, segments []string, query url.Values, limit int, read func(json.RawMessage) bool,
 ) *failure {
 	var before string // the first item of the last page
+	size := pageSize
 	for page := 1; page <= limit; page++ {
 		query.Set("page", strconv.Itoa(page))
-		query.Set("limit", strconv.Itoa(pageSize))
-		query.Set("per_page", strconv.Itoa(pageSize))
+		query.Set("limit", strconv.Itoa(size))
+		query.Set("per_page", strconv.Itoa(size))
 		var list []json.RawMessage
-		if _, failed := a.in(ctx, http.MethodGet, path, segments, query, nil, &list); failed != nil {
+		_, failed := a.in(ctx, http.MethodGet, path, segments, query, nil, &list)
+		if failed != nil && failed.long && size > fewer { // Gitea does not limit texts
+			page, size = 0, fewer
+			continue
+		}
+		if failed != nil {
 			return failed
 		}
 		if len(list) == 0 || string(list[0]) == before { // some lists have no pages

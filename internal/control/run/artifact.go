@@ -299,13 +299,8 @@ func tooManyBytes(most int64) error {
 // RecordArtifact writes the row and the event. A repeated call writes nothing. Too many
 // artifacts are a conflict.
 func (s *Files) RecordArtifact(ctx context.Context, tx *store.Tx, a store.Artifact) error {
-	added, err := tx.Files().AddArtifact(ctx, a)
+	added, err := recordArtifact(ctx, tx, a)
 	if err != nil || !added {
-		return err
-	}
-	if err := tx.Events().Append(
-		ctx, a.RunID, penstock.NewDraft(penstock.EventArtifact, a.CreatedAt, publicArtifact(a)),
-	); err != nil {
 		return err
 	}
 	n, size, err := tx.Files().ArtifactTotals(ctx, a.RunID) // the run's row is locked, so no two calls count at once
@@ -318,7 +313,21 @@ func (s *Files) RecordArtifact(ctx context.Context, tx *store.Tx, a store.Artifa
 	if n > maxArtifacts {
 		return penstock.Errorf(penstock.CodeConflict, "the run has %d artifacts, the maximum", maxArtifacts)
 	}
-	return tx.Runs().Touch(ctx, a.RunID)
+	return nil
+}
+
+// recordArtifact is [Files.RecordArtifact] without limits. It returns false if the artifact exists already.
+func recordArtifact(ctx context.Context, tx *store.Tx, a store.Artifact) (added bool, err error) {
+	added, err = tx.Files().AddArtifact(ctx, a)
+	if err != nil || !added {
+		return false, err
+	}
+	if err := tx.Events().Append(
+		ctx, a.RunID, penstock.NewDraft(penstock.EventArtifact, a.CreatedAt, publicArtifact(a)),
+	); err != nil {
+		return false, err
+	}
+	return true, tx.Runs().Touch(ctx, a.RunID)
 }
 
 // visibleArtifact returns an artifact of a run that the caller can see.

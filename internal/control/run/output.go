@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -54,6 +55,8 @@ const (
 	maxOutputTitle = 255
 	maxOutputBody  = 64 << 10
 	maxOutputList  = 200
+	maxOutputRead  = 10 * maxOutputList // with the outputs of runs that the caller cannot see
+	maxRefusals    = 3                  // of a forge, one after the other, until an output fails
 )
 
 // perTurn limits how many outputs of a kind a turn can declare.
@@ -84,7 +87,8 @@ func (s *Outputs) Declare(
 		return penstock.Output{}, err
 	}
 	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Output, error) {
-		return row.Output, addOutput(ctx, tx, &row)
+		err := addOutput(ctx, tx, p.Execution, &row)
+		return row.Output, err
 	})
 }
 
@@ -137,7 +141,7 @@ func (s *Outputs) aim(ctx context.Context, run store.RunRow, req OutputRequest) 
 }
 
 // addOutput stores an output for the turn in progress.
-func addOutput(ctx context.Context, tx *store.Tx, row *store.OutputRow) error {
+func addOutput(ctx context.Context, tx *store.Tx, execution int, row *store.OutputRow) error {
 	run, err := tx.Runs().Lock(ctx, row.RunID)
 	if err != nil {
 		return err
@@ -153,7 +157,7 @@ func addOutput(ctx context.Context, tx *store.Tx, row *store.OutputRow) error {
 			prompt = f.ID
 		}
 	}
-	if run.State != penstock.StateInProgress || prompt == "" {
+	if run.State != penstock.StateInProgress || prompt == "" || run.ExecutionID != execution {
 		return penstock.Errorf(penstock.CodeConflict, "an output can only be declared while a turn is in progress")
 	}
 	if row.Turn, err = tx.Files().Turn(ctx, run.ID, prompt); err != nil {
@@ -182,14 +186,20 @@ func checkOutput(req *OutputRequest, mask *secret.Masker) (errs []penstock.Field
 	}
 	request.Text(bad, "/title", req.Title, maxOutputTitle)
 	request.Text(bad, "/body", req.Body, maxOutputBody)
-	for pointer, text := range map[string]string{"/title": req.Title, "/body": req.Body} {
-		if found := secret.FindCredential(text); found != "" {
+	if errs != nil {
+		return errs
+	}
+	for pointer, text := range map[string]*string{"/title": &req.Title, "/body": &req.Body} {
+		if found := cmp.Or(secret.FindCredential(*text), secret.FindCredential(forge.Plain(*text))); found != "" {
 			bad(pointer, "has %s: leave it out", found)
+		}
+		if *text = mask.String(*text); mask.Found(forge.Plain(*text)) {
+			bad(pointer, "has a secret of the run, in parts: leave it out")
 		}
 	}
 	switch req.Kind {
 	case penstock.OutputPullRequest:
-		if strings.TrimSpace(req.Title) == "" || strings.ContainsFunc(req.Title, unicode.IsControl) {
+		if strings.TrimSpace(forge.Plain(req.Title)) == "" || strings.ContainsFunc(req.Title, unicode.IsControl) {
 			bad("/title", "is required for a pull request, in one line")
 		}
 		for pointer, name := range map[string]string{"/branch": req.Branch, "/base": req.Base} {
@@ -198,7 +208,7 @@ func checkOutput(req *OutputRequest, mask *secret.Masker) (errs []penstock.Field
 			}
 		}
 	case penstock.OutputComment:
-		if strings.TrimSpace(req.Body) == "" {
+		if strings.TrimSpace(forge.Plain(req.Body)) == "" {
 			bad("/body", "is required for a comment")
 		}
 		for pointer, given := range map[string]bool{
@@ -211,7 +221,6 @@ func checkOutput(req *OutputRequest, mask *secret.Masker) (errs []penstock.Field
 	default:
 		bad("/kind", "must be one of %s", request.Enumerated(penstock.OutputKinds()))
 	}
-	req.Title, req.Body = mask.String(req.Title), mask.String(req.Body)
 	return errs
 }
 
@@ -227,6 +236,10 @@ func decideOutputs(ctx context.Context, tx *store.Tx, run store.RunRow, r pensto
 		return err
 	}
 	now := penstock.Now()
+	// A comment is about the pull request of its turn.
+	slices.SortStableFunc(list, func(a, b store.OutputRow) int {
+		return cmp.Compare(slices.Index(penstock.OutputKinds(), a.Kind), slices.Index(penstock.OutputKinds(), b.Kind))
+	})
 	for i, row := range list {
 		switch {
 		case r.State != penstock.StateSucceeded && (r.State != penstock.StateBlocked || interrupted):
@@ -264,12 +277,15 @@ func (s *Outputs) In(ctx context.Context, p penstock.Principal, state penstock.O
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return OutputList{}, err
 	}
-	rows, err := s.runs.store.Forges.OutputsIn(ctx, p.Team, state, maxOutputList)
+	rows, err := s.runs.store.Forges.OutputsIn(ctx, p.Team, state, maxOutputRead)
 	if err != nil {
 		return OutputList{}, err
 	}
 	visible := rows[:0]
 	for _, row := range rows {
+		if len(visible) == maxOutputList {
+			break
+		}
 		_, err := s.runs.visibleRun(ctx, p, row.RunID)
 		if err != nil && penstock.CodeOf(err) != penstock.CodeNotFound {
 			return OutputList{}, err
@@ -291,21 +307,23 @@ func listed(rows []store.OutputRow) OutputList {
 
 // Approve releases an output that is held.
 func (s *Outputs) Approve(ctx context.Context, p penstock.Principal, uid string) (penstock.Output, error) {
-	return s.decide(ctx, p, uid, func(row *store.OutputRow) {
+	held := []penstock.OutputState{penstock.OutputHeld}
+	return s.decide(ctx, p, uid, held, func(row *store.OutputRow) {
 		now := penstock.Now()
 		row.State, row.QueuedAt, row.DueAt = penstock.OutputQueued, now, now
 	})
 }
 
-// Reject discards an output that is held.
+// Reject discards an output that is held, or that waits for its forge.
 func (s *Outputs) Reject(ctx context.Context, p penstock.Principal, uid string) (penstock.Output, error) {
-	return s.decide(ctx, p, uid, func(row *store.OutputRow) {
+	waiting := []penstock.OutputState{penstock.OutputHeld, penstock.OutputQueued}
+	return s.decide(ctx, p, uid, waiting, func(row *store.OutputRow) {
 		row.State, row.Problem = penstock.OutputDiscarded, "A person rejected it."
 	})
 }
 
 func (s *Outputs) decide(
-	ctx context.Context, p penstock.Principal, uid string, set func(*store.OutputRow),
+	ctx context.Context, p penstock.Principal, uid string, from []penstock.OutputState, set func(*store.OutputRow),
 ) (penstock.Output, error) {
 	if err := access.RefuseAgent(p, "release outputs"); err != nil {
 		return penstock.Output{}, err
@@ -320,14 +338,17 @@ func (s *Outputs) decide(
 		}
 		return penstock.Output{}, err
 	}
+	before := row.State
 	set(&row)
 	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Output, error) {
 		if _, err := tx.Runs().Lock(ctx, row.RunID); err != nil {
 			return penstock.Output{}, err
 		}
-		changed, err := tx.Forges().ChangeOutput(ctx, row, penstock.OutputHeld, "")
-		if err != nil {
-			return penstock.Output{}, err
+		changed := false
+		if slices.Contains(from, before) {
+			if changed, err = tx.Forges().ChangeOutput(ctx, row, before, ""); err != nil {
+				return penstock.Output{}, err
+			}
 		}
 		if !changed {
 			return penstock.Output{}, penstock.Errorf(penstock.CodeConflict, "the output is not held")
@@ -421,10 +442,13 @@ func (s *Outputs) do(ctx context.Context, row store.OutputRow) error {
 	first := row.Problem == ""
 	row.Lease, row.Problem = "", result.Problem
 	row.URL, row.Target.PullRequest = result.URL, result.Number
+	if row.Refused++; !result.Refused {
+		row.Refused = 0
+	}
 	switch {
 	case result.Done:
 		row.State = penstock.OutputDone
-	case result.Failed || now > row.QueuedAt.Add(outputsGiven):
+	case result.Failed || row.Refused >= maxRefusals || now > row.QueuedAt.Add(outputsGiven):
 		row.State = penstock.OutputFailed
 	default:
 		wait := min(maxWait, minWait<<min(row.Tries-1, 10))
@@ -433,6 +457,10 @@ func (s *Outputs) do(ctx context.Context, row store.OutputRow) error {
 	// What has happened on the forge is stored also if the server is being stopped.
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer done()
+	recorded, err := s.isRecorded(ctx, row)
+	if err != nil {
+		return err
+	}
 	return s.runs.store.Write(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Runs().Lock(ctx, row.RunID); err != nil {
 			return err
@@ -441,10 +469,11 @@ func (s *Outputs) do(ctx context.Context, row store.OutputRow) error {
 			return err
 		}
 		if result.PullRequest != nil {
-			if err := tx.Forges().SetPullRequest(ctx, *result.PullRequest); err != nil {
-				return err
+			err := tx.Forges().SetPullRequest(ctx, *result.PullRequest)
+			if err == nil && !recorded {
+				err = s.recordPullRequest(ctx, tx, row)
 			}
-			if err := s.recordPullRequest(ctx, tx, row); err != nil {
+			if err != nil {
 				return err
 			}
 		}
@@ -470,23 +499,29 @@ func (s *Outputs) label(ctx context.Context, run store.RunRow) (string, error) {
 	return "factory:" + cmp.Or(f.Alias, f.Name), nil
 }
 
-// recordPullRequest adds the pull request to the artifacts of the run, once.
+// recordPullRequest adds the pull request to the artifacts of the run, once, if there is room.
 func (s *Outputs) recordPullRequest(ctx context.Context, tx *store.Tx, row store.OutputRow) error {
-	if uid, err := tx.Forges().ArtifactOf(ctx, row.RunID, row.URL); err != nil || uid != "" {
+	n, _, err := tx.Files().ArtifactTotals(ctx, row.RunID)
+	if err != nil || n >= maxArtifacts {
 		return err
 	}
 	status := "open"
 	if row.Payload.Draft != nil && *row.Payload.Draft {
 		status = "draft"
 	}
-	err := s.runs.files.RecordArtifact(ctx, tx, store.Artifact{
+	_, err = recordArtifact(ctx, tx, store.Artifact{
 		UID: row.UID, RunID: row.RunID, Team: row.Team, Type: penstock.ArtifactPullRequest, CreatedAt: penstock.Now(),
 		Data: penstock.ArtifactData{
 			URL: row.URL, Branch: row.Payload.Branch, Title: row.Payload.Title, Status: status, Observed: new(true),
 		},
 	})
-	if penstock.CodeOf(err) == penstock.CodeConflict { // it has too many artifacts: the output still says it
-		return nil
-	}
 	return err
+}
+
+// isRecorded reports whether an artifact of the run shows the pull request as one that Penstock has seen.
+func (s *Outputs) isRecorded(ctx context.Context, row store.OutputRow) (bool, error) {
+	list, err := s.runs.store.Files.Artifacts(ctx, []string{row.RunID})
+	return slices.ContainsFunc(list, func(a store.Artifact) bool {
+		return a.Data.URL == row.URL && a.Data.Observed != nil && *a.Data.Observed
+	}), err
 }

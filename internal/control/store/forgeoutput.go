@@ -2,8 +2,7 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
+	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -19,6 +18,7 @@ type OutputRow struct {
 	DueAt            penstock.Time // when it is tried, or when the lease of a try ends
 	Lease            string        // of a try
 	Tries            int64
+	Refused          int64 // how often the forge has refused it, one after the other
 }
 
 var outputFields = newResource("outputs", "o",
@@ -38,6 +38,7 @@ var outputFields = newResource("outputs", "o",
 	numberColumn("due_at", func(r *OutputRow) *penstock.Time { return &r.DueAt }).editable(),
 	textColumn("lease", func(r *OutputRow) *string { return &r.Lease }).editable(),
 	numberColumn("tries", func(r *OutputRow) *int64 { return &r.Tries }).editable(),
+	numberColumn("refused", func(r *OutputRow) *int64 { return &r.Refused }).editable(),
 	numberColumn("created_at", func(r *OutputRow) *penstock.Time { return &r.CreatedAt }),
 	numberColumn("updated_at", func(r *OutputRow) *penstock.Time { return &r.UpdatedAt }).editable(),
 )
@@ -104,23 +105,33 @@ func (fs ForgesTx) ChangeOutput(
 	return n > 0, wrapf(err, "store output %s", r.UID)
 }
 
-// discardOutputs discards what the turn of a run has declared, since the turn did not end well. It returns the
-// events.
+// discardOutputs discards what the turn in progress has declared, since it does not end well, and for a run that is
+// cancelled also what was not done yet. It returns the events.
 func (fs ForgesTx) discardOutputs(ctx context.Context, m Move, now penstock.Time) ([]penstock.Draft, error) {
-	if m.Run.State != penstock.StateInProgress {
+	cancelled := m.To == penstock.StateCancelled
+	if m.Run.State != penstock.StateInProgress && !cancelled {
 		return nil, nil
 	}
-	list, err := fs.Undecided(ctx, m.Run.ID)
+	list, err := readOutputs(ctx, fs.tx, `WHERE o.run_id = $1
+			AND (o.state = $2 OR $3 = 1 AND o.lease = '' AND o.state IN ('queued', 'held'))
+		ORDER BY o.created_at, o.uid`+fs.tx.s.d.lock, m.Run.ID, string(penstock.OutputDeclared), flag(cancelled))
 	if err != nil {
 		return nil, err
 	}
 	var drafts []penstock.Draft
 	for _, r := range list {
+		from := r.State
 		r.State, r.Problem = penstock.OutputDiscarded, "The turn did not end well."
-		if _, err := fs.ChangeOutput(ctx, r, penstock.OutputDeclared, ""); err != nil {
+		if cancelled {
+			r.Problem = "The run was cancelled."
+		}
+		changed, err := fs.ChangeOutput(ctx, r, from, "")
+		if err != nil {
 			return nil, err
 		}
-		drafts = append(drafts, r.Event(now))
+		if changed {
+			drafts = append(drafts, r.Event(now))
+		}
 	}
 	return drafts, nil
 }
@@ -178,6 +189,10 @@ func (fs Forges) ClaimOutput(
 		if err != nil || len(waiting) == 0 || waiting[0].UID != due[0].UID || waiting[0].DueAt > now {
 			return err
 		}
+		// A clock that was set back can put one before another that is being done.
+		if slices.ContainsFunc(waiting, func(r OutputRow) bool { return r.Lease != "" && r.DueAt > now }) {
+			return nil
+		}
 		row = waiting[0]
 		before := row.Lease
 		row.Lease, row.DueAt, row.Tries = penstock.NewUID(), until, row.Tries+1
@@ -226,13 +241,4 @@ func (fs Forges) BranchesOf(ctx context.Context, o BranchOwner) ([]string, error
 		FROM pushed_branches
 		WHERE team = $1 AND repository = $2 AND owner = $3
 		ORDER BY updated_at DESC, name`, o.Team, strings.ToLower(o.Repository), o.Owner)
-}
-
-// ArtifactOf returns the uid of the artifact of a run with this URL, "" for none.
-func (fs ForgesTx) ArtifactOf(ctx context.Context, runID, url string) (uid string, err error) {
-	err = fs.tx.row(ctx, "SELECT uid FROM artifacts WHERE run_id = $1 AND url = $2 LIMIT 1", runID, url).Scan(&uid)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return uid, wrapf(err, "find an artifact of run %s", runID)
 }

@@ -89,16 +89,17 @@ func (ks Keys) ByHash(ctx context.Context, hash string) (KeyRow, error) {
 
 // RunByAgentKey returns the run whose execution has this key and an active lease; absence is
 // penstock.CodeNotFound.
-func (ks Keys) RunByAgentKey(ctx context.Context, hash string) (team, runID string, err error) {
+func (ks Keys) RunByAgentKey(ctx context.Context, hash string) (team, runID string, execution int, err error) {
 	err = ks.s.row(
-		ctx, `SELECT team, run_id
-			FROM queue
-			WHERE agent_key = $1 AND agent_key <> '' AND lease_until > `+ks.s.d.now, hash,
-	).Scan(&team, &runID)
+		ctx, `SELECT q.team, q.run_id, r.execution_id
+			FROM queue q
+			JOIN runs r ON r.id = q.run_id
+			WHERE q.agent_key = $1 AND q.agent_key <> '' AND q.lease_until > `+ks.s.d.now, hash,
+	).Scan(&team, &runID, &execution)
 	if errors.Is(err, sql.ErrNoRows) {
-		return "", "", penstock.NotFound("key", "")
+		return "", "", 0, penstock.NotFound("key", "")
 	}
-	return team, runID, ks.s.d.mapError(err)
+	return team, runID, execution, ks.s.d.mapError(err)
 }
 
 // List returns a team's keys that are not revoked, newest first.

@@ -57,6 +57,7 @@ var credentialRules = []credentialRule{
 	rule("an age key", "AGE-SECRET-KEY-1", `AGE-SECRET-KEY-1[A-Z0-9]{58}\b`),
 	rule("an Azure storage key", "AccountKey=", `AccountKey=[A-Za-z0-9+/]{86}==`),
 	rule("a Sentry token", "sntry", `sntry[su]_[A-Za-z0-9+/=_-]{60,}`),
+	rule("a Penstock key", "psk_", `psk_[A-Za-z0-9_-]{43}\b`),
 	rule("a New Relic key", "NRAK-", `NRAK-[A-Z0-9]{27}\b`),
 }
 

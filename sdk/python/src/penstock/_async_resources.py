@@ -174,11 +174,11 @@ class AsyncRuns(AsyncRunsBase):
         Declares something that is done on a forge after the turn: a pull request of a branch
         that the run has pushed, or a comment on that pull request. Only the agent of a run can
         do this, with the key of its execution, while a turn is in progress. If the turn fails
-        or is stopped, its outputs are discarded. A turn can declare one pull request and three
-        comments. A thread has one open pull request for each repository and base branch: to
-        declare it again changes its text. Mentions and closing keywords in texts have no
-        effect; the values of the run's secrets are masked, and a text with a credential of a
-        known issuer returns 400.
+        or is stopped, its outputs are discarded, and with a run that is cancelled, all that
+        were not done yet. A turn can declare one pull request and three comments. A thread has
+        one open pull request for each repository and base branch: to declare it again changes
+        its text. Mentions and closing keywords in texts have no effect; the values of the run's
+        secrets are masked, and a text with a credential of a known issuer returns 400.
         """
         return await self._call(operations.declare_run_output, arguments, run_id)
 
@@ -1519,8 +1519,8 @@ class AsyncOutputs(AsyncResource):
     async def reject(self, output_uid: str, **arguments: Unpack[PostOptions]) -> types.Output:
         """Discard an output.
 
-        Discards an output that is `held`. The key of an agent cannot do this. Another state
-        returns 409.
+        Discards an output that is `held`, or `queued` while nothing is being done for it. The
+        key of an agent cannot do this. Another state returns 409.
         """
         return await self._call(operations.reject_output, arguments, output_uid)
 

@@ -17,6 +17,7 @@ CREATE TABLE outputs (
 	due_at BIGINT NOT NULL, -- when it is tried, or when the lease of a try ends
 	lease TEXT NOT NULL, -- of a try
 	tries BIGINT NOT NULL,
+	refused BIGINT NOT NULL, -- how often the forge has refused it, one after the other
 	created_at BIGINT NOT NULL,
 	updated_at BIGINT NOT NULL
 );

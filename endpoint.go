@@ -16,12 +16,12 @@ type EventEndpoint struct {
 	Enabled        bool             `json:"enabled"`
 	DisabledReason string           `json:"disabled_reason,omitempty"` // why the server disabled it
 	Format         EndpointFormat   `json:"format"`
-	Secrets        []EndpointSecret `json:"secrets"` // the valid ones, the newest first; only of FormatStandard
+	Secrets        []EndpointSecret `json:"secrets"` // the valid ones, the newest first; only of the format standard
 	CreatedAt      Time             `json:"created_at"`
 	UpdatedAt      Time             `json:"updated_at"`
 	Stats          EndpointStats    `json:"stats"`
 
-	// The others are only of FormatSlackApp.
+	// The others are only of the format slack_app.
 	Channel          string   `json:"channel,omitempty"`           // to which it posts: its id, or its name
 	MayAnswer        []string `json:"may_answer,omitempty"`        // ids of Slack users whose clicks count
 	InteractivityURL string   `json:"interactivity_url,omitempty"` // to which Slack sends clicks
@@ -48,65 +48,8 @@ type EndpointStats struct {
 // EndpointFormat is how messages are written.
 type EndpointFormat string
 
-// The formats. FormatSlack is a line of text for an incoming webhook of Slack or a compatible receiver, without a
-// signature. FormatSlackApp posts with the bot token of a Slack app, so that people can answer in Slack.
-const (
-	FormatStandard EndpointFormat = "standard" // as Standard Webhooks describe
-	FormatSlack    EndpointFormat = "slack"
-	FormatSlackApp EndpointFormat = "slack_app"
-)
-
 // EndpointEvent is a type of messages.
 type EndpointEvent string
-
-// The types of messages.
-const (
-	EventRunCreated         EndpointEvent = "run.created"
-	EventRunStarted         EndpointEvent = "run.started" // the agent works, also after it was BLOCKED
-	EventRunBlocked         EndpointEvent = "run.blocked"
-	EventRunStalled         EndpointEvent = "run.stalled"
-	EventRunHollow          EndpointEvent = "run.hollow"
-	EventRunSucceeded       EndpointEvent = "run.succeeded"
-	EventRunFailed          EndpointEvent = "run.failed"
-	EventRunErrored         EndpointEvent = "run.errored"
-	EventRunCancelled       EndpointEvent = "run.cancelled"
-	EventRunBudgetThreshold EndpointEvent = "run.budget_threshold" // of the run's own budget
-	EventBudgetThreshold    EndpointEvent = "budget.threshold"
-	EventBudgetExceeded     EndpointEvent = "budget.exceeded"
-	EventAutomationPaused   EndpointEvent = "automation.paused"
-	EventAutomationSilent   EndpointEvent = "automation.silent"
-	EventAutomationBack     EndpointEvent = "automation.recovered" // it is no longer silent
-	EventAutomationDegraded EndpointEvent = "automation.degraded"  // the next failure pauses it
-	EventDefinitionApplied  EndpointEvent = "definition.applied"
-	EventDefinitionRejected EndpointEvent = "definition.rejected"
-	EventWebhookFailing     EndpointEvent = "webhook.failing" // it rejects all deliveries
-	EventScheduleMissed     EndpointEvent = "schedule.missed"
-	EventWorkerLost         EndpointEvent = "worker.lost" // while it worked on a run
-	EventEndpointDisabled   EndpointEvent = "endpoint.disabled"
-
-	// EventEndpointPing is sent only on request, whatever the events of the endpoint are.
-	EventEndpointPing EndpointEvent = "endpoint.ping"
-)
-
-// EventOf returns the type of message that a run sends when it enters a state, or "".
-func EventOf(s State) EndpointEvent {
-	switch s {
-	case StateInProgress:
-		return EventRunStarted
-	case StateBlocked:
-		return EventRunBlocked
-	case StateSucceeded:
-		return EventRunSucceeded
-	case StateFailed:
-		return EventRunFailed
-	case StateError:
-		return EventRunErrored
-	case StateCancelled:
-		return EventRunCancelled
-	case StateQueued, StateClaimed, StatePending:
-	}
-	return ""
-}
 
 // EndpointMessage is the body of a message.
 type EndpointMessage struct {

@@ -44,8 +44,8 @@ func (b *bench) announceOn(ctx context.Context, e engine) error {
 		events []penstock.EndpointEvent
 	}{
 		{"no endpoint", nil},
-		{"one of other events", []penstock.EndpointEvent{penstock.EventDefinitionRejected}},
-		{"one of each creation", []penstock.EndpointEvent{penstock.EventRunCreated}},
+		{"one of other events", []penstock.EndpointEvent{"definition.rejected"}},
+		{"one of each creation", []penstock.EndpointEvent{"run.created"}},
 	} {
 		p, end, err := b.serveFresh(ctx, e.fresh, eventNetworks)
 		if err != nil {
@@ -135,7 +135,7 @@ func (b *bench) slowReceivers(ctx context.Context, e engine) error {
 		if i%(quick/hanging+1) == 0 {
 			url = hang.url
 		}
-		if err := p.listen(ctx, url, penstock.EventRunCreated); err != nil {
+		if err := p.listen(ctx, url, "run.created"); err != nil {
 			return err
 		}
 	}

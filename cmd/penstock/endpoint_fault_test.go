@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -91,7 +92,7 @@ func TestKillLosesNoMessage(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
 		testkit.TakesLongOnPostgres(t, database)
-		killWhileSending(t, database, 24, 1, penstock.EventRunCreated, penstock.EventRunStarted, penstock.EventRunSucceeded)
+		killWhileSending(t, database, 24, 1, store.EventRunCreated, store.EventRunStarted, store.EventRunSucceeded)
 	})
 }
 
@@ -100,7 +101,7 @@ func TestKillLosesNoMessageOfABurst(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
 		testkit.TakesLongOnPostgres(t, database)
-		killWhileSending(t, database, 900, 16, penstock.EventRunCreated)
+		killWhileSending(t, database, 900, 16, store.EventRunCreated)
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/announce"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -146,7 +147,7 @@ func TestEventEndpoints(t *testing.T) {
 	}
 	show("set", uid, "--event", "run.errored", "--description", "for all").want(t, 0, origin, "run.errored", "for all")
 	fromJSON(t, show("set", uid, "--url", "https://other.example.com/inb0x?key=t0ken", "-o", "json").out, &one)
-	if one.URL != "https://other.example.com" || one.Events[0] != penstock.EventRunErrored {
+	if one.URL != "https://other.example.com" || one.Events[0] != store.EventRunErrored {
 		t.Errorf("got %+v", one)
 	}
 	show("set", uid).want(t, 64, "nothing to change")
@@ -157,7 +158,7 @@ func TestEventEndpoints(t *testing.T) {
 	slack := callFor[penstock.EventEndpoint](
 		t, env, "endpoint", "create", "https://hooks.example.com/inb0x", "--format", "slack",
 	)
-	if slack.Format != penstock.FormatSlack || slack.Secrets == nil || len(slack.Secrets) != 0 {
+	if slack.Format != announce.FormatSlack || slack.Secrets == nil || len(slack.Secrets) != 0 {
 		t.Errorf("got %+v", slack)
 	}
 	show("get", slack.UID).want(t, 0, "format", "slack")
@@ -193,7 +194,7 @@ func TestEventTypes(t *testing.T) {
 			t.Errorf("the example of %s is %+v", each.Type, each.Example)
 		}
 	}
-	if want := append(announce.Events(), penstock.EventEndpointPing); !slices.Equal(got, want) {
+	if want := append(announce.Events(), announce.EventEndpointPing); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -208,7 +208,7 @@ func (y *year) checkMessages() {
 		GROUP BY 1, 2`) {
 		state := penstock.State(row[0])
 		if state == penstock.StateBlocked || state == penstock.StateInProgress || state.Done() {
-			due[string(penstock.EventOf(state))+" "+row[1]] = number(row[2])
+			due[string(store.EventOf(state))+" "+row[1]] = number(row[2])
 		}
 	}
 	for _, row := range y.rows("SELECT id FROM runs") {

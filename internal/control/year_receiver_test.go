@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 // network connects the servers of a year with the receivers of their messages. Its connections are in memory, because
@@ -78,15 +79,15 @@ func (n *network) draw(since, period time.Duration) uint64 {
 // millisecond.
 func newReceivers(large bool) []*receiver {
 	rare := []penstock.EndpointEvent{
-		penstock.EventRunErrored, penstock.EventRunStalled, penstock.EventRunCancelled,
-		penstock.EventAutomationPaused, penstock.EventAutomationDegraded, penstock.EventAutomationSilent,
-		penstock.EventAutomationBack, penstock.EventScheduleMissed, penstock.EventWorkerLost, penstock.EventEndpointDisabled,
+		store.EventRunErrored, store.EventRunStalled, store.EventRunCancelled,
+		store.EventAutomationPaused, store.EventAutomationDegraded, store.EventAutomationSilent,
+		store.EventAutomationBack, store.EventScheduleMissed, store.EventWorkerLost, store.EventEndpointDisabled,
 	}
-	failures := []penstock.EndpointEvent{penstock.EventRunFailed, penstock.EventRunErrored}
-	stalls := append([]penstock.EndpointEvent{penstock.EventRunStalled}, failures...)
+	failures := []penstock.EndpointEvent{store.EventRunFailed, store.EventRunErrored}
+	stalls := append([]penstock.EndpointEvent{store.EventRunStalled}, failures...)
 	quick := &receiver{name: "quick", conduct: func(*network, time.Duration) conduct { return ok }}
 	if large {
-		quick.events, failures, stalls = rare, failures[:1], []penstock.EndpointEvent{penstock.EventScheduleMissed}
+		quick.events, failures, stalls = rare, failures[:1], []penstock.EndpointEvent{store.EventScheduleMissed}
 	}
 	return []*receiver{quick, {
 		name: "slow", events: failures, conduct: func(n *network, since time.Duration) conduct {

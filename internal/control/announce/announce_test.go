@@ -220,7 +220,7 @@ func TestEachStateChangeIsAMessage(t *testing.T) {
 			}
 		}
 		want := []penstock.EndpointEvent{
-			penstock.EventRunCreated, penstock.EventRunStarted, penstock.EventRunSucceeded, penstock.EventRunHollow,
+			store.EventRunCreated, store.EventRunStarted, store.EventRunSucceeded, store.EventRunHollow,
 		}
 		if diff := cmp.Diff(want, types); diff != "" {
 			w.T.Error(diff)
@@ -243,7 +243,7 @@ func TestEachStateChangeIsAMessage(t *testing.T) {
 func TestAnEndpointGetsOnlyWhatItChose(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		chosen, off := newReceiver(w.T, nil), newReceiver(w.T, nil)
-		w.endpoint(chosen.url, penstock.EventRunCancelled)
+		w.endpoint(chosen.url, store.EventRunCancelled)
 		disabled := w.endpoint(off.url)
 		if _, err := w.Endpoints.Update(
 			w.T.Context(), w.Admin, disabled.UID, announce.EndpointRequest{Enabled: new(false)},
@@ -293,7 +293,7 @@ func TestAMessageIsWrittenWithItsChange(t *testing.T) {
 		}
 		r.waitFor(2)
 		if got := r.types(); !slices.Equal(got, []penstock.EndpointEvent{
-			penstock.EventRunCreated, penstock.EventEndpointPing,
+			store.EventRunCreated, announce.EventEndpointPing,
 		}) {
 			w.T.Errorf("got %v", got)
 		}
@@ -308,7 +308,7 @@ func TestARetryKeepsItsIDAndSignsAgain(t *testing.T) {
 				rw.WriteHeader(http.StatusInternalServerError)
 			}
 		})
-		e := w.endpoint(r.url, penstock.EventRunCreated)
+		e := w.endpoint(r.url, store.EventRunCreated)
 		w.Create(penstock.RunRequest{Prompt: "p"})
 		first := w.waitForAttempts(e.UID, 1)[0]
 		if wait := first.NextAt.Sub(first.At); first.Status != 500 || wait < 5*time.Second || wait > 6*time.Second {
@@ -354,7 +354,7 @@ func TestARetryKeepsItsIDAndSignsAgain(t *testing.T) {
 func TestAMessageFailsAfterItsLastAttempt(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		r := newReceiver(w.T, func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusBadGateway) })
-		e := w.endpoint(r.url, penstock.EventRunCreated)
+		e := w.endpoint(r.url, store.EventRunCreated)
 		w.Create(penstock.RunRequest{Prompt: "p"})
 		for n := 1; n <= 8; n++ {
 			last := w.waitForAttempts(e.UID, n)[n-1]
@@ -392,7 +392,7 @@ func TestARedirectIsAFailureAndIsNotFollowed(t *testing.T) {
 		r := newReceiver(w.T, func(rw http.ResponseWriter, req *http.Request) {
 			http.Redirect(rw, req, target.url, http.StatusTemporaryRedirect)
 		})
-		e := w.endpoint(r.url, penstock.EventRunCreated)
+		e := w.endpoint(r.url, store.EventRunCreated)
 		w.Create(penstock.RunRequest{Prompt: "p"})
 		got := w.waitForAttempts(e.UID, 1)[0]
 		if got.Status != http.StatusTemporaryRedirect || got.Succeeded || got.NextAt == 0 {
@@ -409,7 +409,7 @@ func TestGoneDisablesAndTheOthersHearOfIt(t *testing.T) {
 		gone := newReceiver(w.T, func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusGone) })
 		other := newReceiver(w.T, nil)
 		e := w.endpoint(gone.url)
-		w.endpoint(other.url, penstock.EventEndpointDisabled)
+		w.endpoint(other.url, store.EventEndpointDisabled)
 		w.Create(penstock.RunRequest{Prompt: "p"})
 		got := other.waitFor(1)[0]
 		if got.Data.EndpointUID != e.UID || got.Data.URL != "https://penstock.test/api/v1/event-endpoints/"+e.UID {
@@ -432,8 +432,8 @@ func TestFiveDaysOfFailuresDisable(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		r := newReceiver(w.T, func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusBadGateway) })
 		other := newReceiver(w.T, nil)
-		e := w.endpoint(r.url, penstock.EventRunCreated)
-		w.endpoint(other.url, penstock.EventEndpointDisabled)
+		e := w.endpoint(r.url, store.EventRunCreated)
+		w.endpoint(other.url, store.EventEndpointDisabled)
 		w.Create(penstock.RunRequest{Prompt: "p"})
 		w.waitForAttempts(e.UID, 1)
 		ago := func(d time.Duration) {
@@ -474,8 +474,8 @@ func TestRetryAfterHoldsEveryMessageOfTheEndpoint(t *testing.T) {
 			rw.WriteHeader(http.StatusTooManyRequests)
 		})
 		free := newReceiver(w.T, nil)
-		e := w.endpoint(r.url, penstock.EventRunCreated)
-		w.endpoint(free.url, penstock.EventRunCreated)
+		e := w.endpoint(r.url, store.EventRunCreated)
+		w.endpoint(free.url, store.EventRunCreated)
 		w.Create(penstock.RunRequest{Prompt: "p"})
 		got := w.waitForAttempts(e.UID, 1)[0]
 		if wait := got.NextAt.Sub(got.At); wait < time.Hour || wait > 61*time.Minute {
@@ -518,12 +518,12 @@ func TestASlowReceiverDelaysNobody(t *testing.T) {
 			newReceiver(w.T, hang).url, newReceiver(w.T, hang).url, newReceiver(w.T, begin).url, newReceiver(w.T, begin).url,
 			"http://" + deaf.Addr().String(),
 		} {
-			slow = append(slow, w.endpoint(url, penstock.EventRunCreated))
+			slow = append(slow, w.endpoint(url, store.EventRunCreated))
 		}
 		const others = 95 // a team has 100 at most
 		quick := newReceiver(w.T, nil)
 		for range others {
-			w.endpoint(quick.url, penstock.EventRunCreated)
+			w.endpoint(quick.url, store.EventRunCreated)
 		}
 		for n := range 3 {
 			w.Create(penstock.RunRequest{Prompt: "p"})
@@ -587,7 +587,7 @@ func TestANameThatMovesToAPrivateAddressGetsNothing(t *testing.T) {
 		address.Store(nil)
 		r := newReceiver(w.T, nil)
 		_, port, _ := net.SplitHostPort(strings.TrimPrefix(r.url, "http://"))
-		e := w.endpoint("http://moves.example:"+port, penstock.EventRunCreated)
+		e := w.endpoint("http://moves.example:"+port, store.EventRunCreated)
 		w.Create(penstock.RunRequest{Prompt: "p"})
 		unknown := w.waitForAttempts(e.UID, 1)[0]
 		address.Store(new(netip.MustParseAddr("127.0.0.1")))

@@ -30,7 +30,7 @@ func (s *Endpoints) door(ctx context.Context, uid string) (row store.EndpointRow
 	if row, err = s.store.Endpoints.Enabled(ctx, uid); err != nil {
 		return row, v, err
 	}
-	if row.Format != penstock.FormatSlackApp {
+	if row.Format != FormatSlackApp {
 		return row, v, penstock.NotFound("event endpoint", uid)
 	}
 	if v, err = s.open(row); err == nil && v.SigningSecret == "" {

@@ -190,7 +190,7 @@ func (s *Endpoints) Read(ctx context.Context, p penstock.Principal, uid string) 
 // mayName returns an error unless p may read what the messages of an endpoint name: in Slack, they have titles of
 // runs, and questions.
 func mayName(p penstock.Principal, row store.EndpointRow) error {
-	if row.Format == penstock.FormatSlack || row.Format == penstock.FormatSlackApp {
+	if row.Format == FormatSlack || row.Format == FormatSlackApp {
 		return access.Require(p, penstock.ScopeRunsRead)
 	}
 	return nil
@@ -205,17 +205,17 @@ func (s *Endpoints) Create(
 	}
 	now := penstock.Now()
 	row := store.EndpointRow{Team: p.Team, EventEndpoint: penstock.EventEndpoint{
-		UID: penstock.NewUID(), Enabled: true, Format: penstock.FormatStandard, CreatedAt: now,
+		UID: penstock.NewUID(), Enabled: true, Format: FormatStandard, CreatedAt: now,
 	}}
 	request.Set(&row.Format, req.Format)
 	if !slices.Contains(formats(), row.Format) {
 		return out, unsupportedFormat("must be one of %s", request.Enumerated(formats()))
 	}
 	v := sealed{Secrets: []penstock.EndpointSecret{}}
-	if row.Format == penstock.FormatStandard {
+	if row.Format == FormatStandard {
 		v.Secrets = append(v.Secrets, penstock.EndpointSecret{Secret: signature.NewSecret(), CreatedAt: now})
 	}
-	if row.Format == penstock.FormatSlackApp && req.URL == nil {
+	if row.Format == FormatSlackApp && req.URL == nil {
 		req.URL = new(slackAPI)
 	}
 	if req.URL == nil {
@@ -325,7 +325,7 @@ func (s *Endpoints) change(
 		}
 		row.URL, v.URL = origin, *req.URL
 	}
-	if before.URL != "" && before.URL != row.URL && row.Format == penstock.FormatSlackApp && req.BotToken == nil {
+	if before.URL != "" && before.URL != row.URL && row.Format == FormatSlackApp && req.BotToken == nil {
 		bad("/bot_token", "is required with a URL of another server, which gets it") // else one could read it there
 	}
 	changeSlackApp(bad, row, v, req)
@@ -376,7 +376,7 @@ func (s *Endpoints) Ping(ctx context.Context, p penstock.Principal, uid string) 
 			return Sent{}, err
 		}
 		id, err := tx.Endpoints().Send(ctx, row, store.Announcement{
-			Type: penstock.EventEndpointPing, At: penstock.Now(), Path: "/api/v1/event-endpoints/" + uid,
+			Type: EventEndpointPing, At: penstock.Now(), Path: "/api/v1/event-endpoints/" + uid,
 			Data: penstock.EndpointData{EndpointUID: uid},
 		})
 		return Sent{id}, err
@@ -420,7 +420,7 @@ func (s *Endpoints) RotateSecret(
 		if err != nil {
 			return out, err
 		}
-		if row.Format != penstock.FormatStandard {
+		if row.Format != FormatStandard {
 			return out, penstock.Errorf(
 				penstock.CodeConflict, "an event endpoint of the format %s has no secret: its messages are not signed", row.Format,
 			)
@@ -471,7 +471,7 @@ func (s *Endpoints) Attempts(
 	if err != nil {
 		return page, err
 	}
-	if row.Format == penstock.FormatSlackApp { // an answer may repeat the message
+	if row.Format == FormatSlackApp { // an answer may repeat the message
 		if err := mayName(p, row); err != nil {
 			return page, err
 		}
@@ -553,5 +553,5 @@ func (s *sender) checkURL(text string) (origin, wrong string) {
 
 // formats lists the formats that an endpoint can have.
 func formats() []penstock.EndpointFormat {
-	return []penstock.EndpointFormat{penstock.FormatStandard, penstock.FormatSlack, penstock.FormatSlackApp}
+	return []penstock.EndpointFormat{FormatStandard, FormatSlack, FormatSlackApp}
 }

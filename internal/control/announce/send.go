@@ -134,7 +134,7 @@ func (s *Endpoints) sendBatch(ctx context.Context, e store.EndpointRow, due []st
 	defer end()
 	s.sending.Go(func() { s.renew(renewing, e) })
 	results := make(chan *store.Attempted, len(due)) // nil: the server stops, or the message has to wait
-	if e.Format == penstock.FormatSlackApp {
+	if e.Format == FormatSlackApp {
 		s.sending.Go(func() { s.postInOrder(ctx, v, list, results) })
 	} else {
 		for _, m := range list {
@@ -183,7 +183,7 @@ type outgoing struct {
 // write writes a message in the format of an endpoint.
 func (s *Endpoints) write(ctx context.Context, e store.EndpointRow, m store.MessageRow) (o outgoing, err error) {
 	o.message = m
-	if e.Format == penstock.FormatStandard {
+	if e.Format == FormatStandard {
 		data := m.Data
 		data.URL = s.publicURL + m.Path
 		o.body, err = json.Marshal(penstock.EndpointMessage{Type: m.Type, Timestamp: m.HappenedAt, Data: data})
@@ -194,7 +194,7 @@ func (s *Endpoints) write(ctx context.Context, e store.EndpointRow, m store.Mess
 		return o, err
 	}
 	line := slackLine(s.publicURL, m, names, s.now())
-	if e.Format == penstock.FormatSlackApp {
+	if e.Format == FormatSlackApp {
 		o.app, err = s.appMessage(ctx, e, m, line)
 		return o, err
 	}
@@ -218,7 +218,7 @@ func (s *Endpoints) attemptSigned(
 			mask: func() *secret.Masker { return masker(v, signatures) },
 		})
 	})
-	if a != nil && !a.Succeeded && format == penstock.FormatSlack {
+	if a != nil && !a.Succeeded && format == FormatSlack {
 		a.Error = cmp.Or(a.Error, refusals[strings.TrimSpace(a.Answer)])
 	}
 	return a

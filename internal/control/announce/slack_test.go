@@ -48,29 +48,29 @@ func TestASlackMessageIsOneLine(t *testing.T) {
 		names store.MessageNames
 	}{
 		"<https://penstock.example.com/runs/r|Run FAILED>: Fix the login · automation nightly": {
-			store.MessageRow{Type: penstock.EventRunFailed, Path: run}, all,
+			store.MessageRow{Type: store.EventRunFailed, Path: run}, all,
 		},
 		"<https://penstock.example.com/runs/r|Run has spent 80% of its budget>: Fix the login": {
 			store.MessageRow{
-				Type: penstock.EventRunBudgetThreshold, Path: run, Data: penstock.EndpointData{NotifyAt: 0.8},
+				Type: store.EventRunBudgetThreshold, Path: run, Data: penstock.EndpointData{NotifyAt: 0.8},
 			},
 			store.MessageNames{Run: "Fix the login"},
 		},
 		"<https://penstock.example.com/spend|29% of a budget is spent>: daily budget of the team · run Fix the login": {
 			store.MessageRow{
-				Type: penstock.EventBudgetThreshold, Path: "/api/v1/budgets/b", Data: penstock.EndpointData{NotifyAt: 0.29},
+				Type: store.EventBudgetThreshold, Path: "/api/v1/budgets/b", Data: penstock.EndpointData{NotifyAt: 0.29},
 			},
 			store.MessageNames{Run: "Fix the login", Budget: "daily budget of the team"},
 		},
 		"<https://penstock.example.com/factory/f/automations/a|Automation paused>: nightly · run Fix the login": {
-			store.MessageRow{Type: penstock.EventAutomationPaused, Path: "/api/v1/factory/f/automations/a"}, all,
+			store.MessageRow{Type: store.EventAutomationPaused, Path: "/api/v1/factory/f/automations/a"}, all,
 		},
 		"<https://penstock.example.com/schedules|Schedule paused>: backup · run Fix the login": {
-			store.MessageRow{Type: penstock.EventAutomationPaused, Path: "/api/v1/agent/schedules/s"},
+			store.MessageRow{Type: store.EventAutomationPaused, Path: "/api/v1/agent/schedules/s"},
 			store.MessageNames{Run: "Fix the login", Schedule: "backup"},
 		},
 		"<https://penstock.example.com/event-endpoints/e|Ping>: pager": {
-			store.MessageRow{Type: penstock.EventEndpointPing, Path: "/api/v1/event-endpoints/e"},
+			store.MessageRow{Type: EventEndpointPing, Path: "/api/v1/event-endpoints/e"},
 			store.MessageNames{Endpoint: "pager"},
 		},
 		"<https://penstock.example.com/runs/r|run.renamed>: Fix the login · automation nightly": { // of a later release
@@ -81,7 +81,7 @@ func TestASlackMessageIsOneLine(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	m := store.MessageRow{Type: penstock.EventRunFailed, Path: run, HappenedAt: exampleTime}
+	m := store.MessageRow{Type: store.EventRunFailed, Path: run, HappenedAt: exampleTime}
 	late := slackText(t, m, all, exampleTime.Add(time.Hour))
 	if !strings.HasSuffix(late, "nightly · 2026-02-02 09:30 UTC") {
 		t.Errorf("of an hour ago: %q", late)
@@ -102,7 +102,7 @@ func TestATextInASlackMessageIsNotMarkup(t *testing.T) {
 		":rotating_light:", "~town-square", "#general", "`code`", "```", "a\n[x]: https://evil.example", "a\r\n> quoted",
 		"a\u202egpj.exe", "\u2028# Heading", "a\x00b\x1b[31m",
 	} {
-		m := store.MessageRow{Type: penstock.EventRunFailed, Path: "/api/v1/agent/runs/r"}
+		m := store.MessageRow{Type: store.EventRunFailed, Path: "/api/v1/agent/runs/r"}
 		got := slackText(t, m, store.MessageNames{Run: text, Automation: text}, 0)
 		rest, ok := strings.CutPrefix(got, "<https://penstock.example.com/runs/r|Run FAILED>: ")
 		if found := markup.FindString(rest); !ok || found != "" {
@@ -179,10 +179,10 @@ func TestARefusalOfSlackIsExplained(t *testing.T) {
 			Transport:     answer,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}}}
-		for _, format := range []penstock.EndpointFormat{penstock.FormatStandard, penstock.FormatSlack} {
+		for _, format := range []penstock.EndpointFormat{FormatStandard, FormatSlack} {
 			m, want := outgoing{message: store.MessageRow{ID: "msg_1"}, body: []byte("{}")}, want
 			got := s.attemptSigned(t.Context(), v, m, format)
-			if format == penstock.FormatStandard {
+			if format == FormatStandard {
 				want = ""
 			}
 			if got.Status != answer.status || (got.Error == "") != (want == "") || !strings.Contains(got.Error, want) {

@@ -37,7 +37,7 @@ var (
 
 // withDoor adds the URL to which Slack sends clicks.
 func (s *Endpoints) withDoor(e penstock.EventEndpoint) penstock.EventEndpoint {
-	if e.Format == penstock.FormatSlackApp {
+	if e.Format == FormatSlackApp {
 		e.InteractivityURL = s.publicURL + "/webhooks/e/" + e.UID
 	}
 	return e
@@ -47,7 +47,7 @@ func (s *Endpoints) withDoor(e penstock.EventEndpoint) penstock.EventEndpoint {
 func changeSlackApp(
 	bad func(pointer, format string, args ...any), row *store.EndpointRow, v *sealed, req EndpointRequest,
 ) {
-	if row.Format != penstock.FormatSlackApp {
+	if row.Format != FormatSlackApp {
 		for name, given := range map[string]bool{
 			"channel": req.Channel != nil, "bot_token": req.BotToken != nil, "signing_secret": req.SigningSecret != nil,
 			"may_answer": req.MayAnswer != nil,
@@ -180,7 +180,7 @@ func (s *Endpoints) appMessage(
 		return a, nil
 	}
 	a.run = m.Data.RunID
-	if a.thread, err = s.store.Endpoints.Thread(ctx, e, a.run); err != nil || m.Type != penstock.EventRunBlocked {
+	if a.thread, err = s.store.Endpoints.Thread(ctx, e, a.run); err != nil || m.Type != store.EventRunBlocked {
 		return a, err
 	}
 	state, err := s.store.Endpoints.Question(ctx, m)

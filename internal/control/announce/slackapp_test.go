@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
@@ -20,7 +19,7 @@ func postTo(t *testing.T, to http.RoundTripper, messages ...appMessage) []*store
 	s := &Endpoints{log: slog.New(slog.DiscardHandler), sender: &sender{now: time.Now, client: client}}
 	var due []outgoing
 	for _, m := range messages {
-		due = append(due, outgoing{message: store.MessageRow{ID: "msg_1", Type: penstock.EventRunFailed}, app: m})
+		due = append(due, outgoing{message: store.MessageRow{ID: "msg_1", Type: store.EventRunFailed}, app: m})
 	}
 	results := make(chan *store.Attempted, len(due))
 	s.postInOrder(

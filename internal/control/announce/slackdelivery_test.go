@@ -47,7 +47,7 @@ func (r received) text() string {
 func (w *world) slack(r *receiver, events ...penstock.EndpointEvent) penstock.EventEndpoint {
 	w.T.Helper()
 	e, err := w.Endpoints.Create(w.T.Context(), w.Admin, announce.EndpointRequest{
-		URL: &r.url, Events: &events, Format: new(penstock.FormatSlack), Description: new("pager <!here>"),
+		URL: &r.url, Events: &events, Format: new(announce.FormatSlack), Description: new("pager <!here>"),
 	})
 	if err != nil {
 		w.T.Fatal(err)
@@ -63,8 +63,8 @@ func TestSlackGetsOneLineAboutEachChange(t *testing.T) {
 			incoming(rw, req, all[len(all)-1].body)
 		})
 		r.answer.Store(&answer)
-		e := w.slack(r, penstock.EventRunCreated, penstock.EventRunCancelled)
-		if e.Format != penstock.FormatSlack || e.Secrets == nil || len(e.Secrets) != 0 {
+		e := w.slack(r, store.EventRunCreated, store.EventRunCancelled)
+		if e.Format != announce.FormatSlack || e.Secrets == nil || len(e.Secrets) != 0 {
 			w.T.Errorf("the endpoint is %+v", e)
 		}
 		id := w.Create(penstock.RunRequest{Prompt: "Look <!channel> at https://evil.example"}).ID
@@ -138,19 +138,19 @@ func TestSlackNamesBudgetsAutomationsAndSchedules(t *testing.T) {
 		at := penstock.Now()
 		write(
 			store.Announcement{
-				Type: penstock.EventBudgetThreshold, At: at, Path: "/api/v1/budgets/" + budget.UID,
+				Type: store.EventBudgetThreshold, At: at, Path: "/api/v1/budgets/" + budget.UID,
 				Data: penstock.EndpointData{BudgetUID: budget.UID, NotifyAt: 0.5},
 			},
 			store.Announcement{
-				Type: penstock.EventBudgetExceeded, At: at, Path: "/api/v1/budgets/b0",
+				Type: store.EventBudgetExceeded, At: at, Path: "/api/v1/budgets/b0",
 				Data: penstock.EndpointData{BudgetUID: "b0"},
 			},
 			store.Announcement{
-				Type: penstock.EventAutomationPaused, At: at, Path: "/api/v1/factory/f1/automations/a1",
+				Type: store.EventAutomationPaused, At: at, Path: "/api/v1/factory/f1/automations/a1",
 				Data: penstock.EndpointData{FactoryUID: "f1", AutomationUID: "a1"},
 			},
 			store.Announcement{
-				Type: penstock.EventAutomationPaused, At: at, Path: "/api/v1/agent/schedules/s0",
+				Type: store.EventAutomationPaused, At: at, Path: "/api/v1/agent/schedules/s0",
 			},
 			store.Announcement{
 				Type: "webhook.renamed", At: at, Path: "/api/v1/factory/f1/webhooks/w1",
@@ -188,7 +188,7 @@ func TestSlackIsRetriedAndDisabledLikeAnyEndpoint(t *testing.T) {
 			rw.Header().Set("Retry-After", "30")
 			http.Error(rw, "rate_limited", http.StatusTooManyRequests)
 		})
-		e := w.slack(r, penstock.EventRunCreated)
+		e := w.slack(r, store.EventRunCreated)
 		w.Create(penstock.RunRequest{Prompt: "p"})
 		limited := w.waitForAttempts(e.UID, 1)[0]
 		if wait := limited.NextAt.Sub(limited.At); limited.Status != 429 || wait < 29*time.Second || wait > 31*time.Second {
@@ -220,7 +220,7 @@ func TestTheFormatOfAnEndpointStays(t *testing.T) {
 			return err
 		}
 		for uid, format := range map[string]penstock.EndpointFormat{
-			slack.UID: penstock.FormatStandard, standard.UID: penstock.FormatSlack,
+			slack.UID: announce.FormatStandard, standard.UID: announce.FormatSlack,
 		} {
 			err := update(w.Admin, uid, announce.EndpointRequest{Format: &format})
 			if penstock.CodeOf(err) != penstock.CodeNotSupported {
@@ -228,7 +228,7 @@ func TestTheFormatOfAnEndpointStays(t *testing.T) {
 			}
 		}
 		if err := update(w.Admin, slack.UID, announce.EndpointRequest{
-			Format: new(penstock.FormatSlack), Description: new("d"),
+			Format: new(announce.FormatSlack), Description: new("d"),
 		}); err != nil {
 			w.T.Errorf("the format that it has: %v", err)
 		}
@@ -243,7 +243,7 @@ func TestTheFormatOfAnEndpointStays(t *testing.T) {
 			w.T.Errorf("a change without runs:read: %v", err)
 		}
 		if _, err := w.Endpoints.Create(
-			w.T.Context(), p, announce.EndpointRequest{URL: &r.url, Format: new(penstock.FormatSlack)},
+			w.T.Context(), p, announce.EndpointRequest{URL: &r.url, Format: new(announce.FormatSlack)},
 		); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 			w.T.Errorf("an endpoint without runs:read: %v", err)
 		}

@@ -209,9 +209,9 @@ func slackWorlds(t *testing.T, test func(*slackWorld)) {
 func (w *slackWorld) app(change func(*announce.EndpointRequest)) penstock.EventEndpoint {
 	w.T.Helper()
 	req := announce.EndpointRequest{
-		URL: new(w.slack.url + "/api"), Format: new(penstock.FormatSlackApp), Channel: new("agents"),
+		URL: new(w.slack.url + "/api"), Format: new(announce.FormatSlackApp), Channel: new("agents"),
 		BotToken: new(botToken), SigningSecret: new(signingSecret), MayAnswer: &[]string{"U1", "U2"},
-		Events: &[]penstock.EndpointEvent{penstock.EventRunBlocked},
+		Events: &[]penstock.EndpointEvent{store.EventRunBlocked},
 	}
 	if change != nil {
 		change(&req)
@@ -743,7 +743,7 @@ func TestAMessageThatSlackDoesNotTakeIsTriedAgain(t *testing.T) {
 				panic(http.ErrAbortHandler)
 			},
 		}
-		e := w.app(func(req *announce.EndpointRequest) { req.Events = &[]penstock.EndpointEvent{penstock.EventRunCreated} })
+		e := w.app(func(req *announce.EndpointRequest) { req.Events = &[]penstock.EndpointEvent{store.EventRunCreated} })
 		w.Create(penstock.RunRequest{Prompt: "p"})
 		for n := 1; n <= 3; n++ {
 			last := w.waitForAttempts(e.UID, n)[n-1]
@@ -788,7 +788,7 @@ func TestAHangingSlackDelaysOnlyItsChannel(t *testing.T) {
 			<-release
 			panic(http.ErrAbortHandler)
 		}}
-		created := func(req *announce.EndpointRequest) { req.Events = &[]penstock.EndpointEvent{penstock.EventRunCreated} }
+		created := func(req *announce.EndpointRequest) { req.Events = &[]penstock.EndpointEvent{store.EventRunCreated} }
 		hanging := w.app(created)
 		w.Create(penstock.RunRequest{Prompt: "first"})
 		<-hangs
@@ -926,10 +926,10 @@ func TestSettingsOfASlackApp(t *testing.T) {
 			"/channel":        func(req *announce.EndpointRequest) { req.Channel = nil },
 			"/bot_token":      func(req *announce.EndpointRequest) { req.BotToken = nil },
 			"/signing_secret": func(req *announce.EndpointRequest) { req.SigningSecret = nil },
-			"/may_answer":     func(req *announce.EndpointRequest) { req.Format = new(penstock.FormatSlack) },
+			"/may_answer":     func(req *announce.EndpointRequest) { req.Format = new(announce.FormatSlack) },
 		} {
 			req := announce.EndpointRequest{
-				URL: &w.slack.url, Format: new(penstock.FormatSlackApp), Channel: new("agents"), BotToken: new(botToken),
+				URL: &w.slack.url, Format: new(announce.FormatSlackApp), Channel: new("agents"), BotToken: new(botToken),
 				SigningSecret: new(signingSecret), MayAnswer: &[]string{"U1"},
 			}
 			change(&req)
@@ -939,7 +939,7 @@ func TestSettingsOfASlackApp(t *testing.T) {
 			}
 		}
 		public, err := w.Endpoints.Create(w.T.Context(), w.Admin, announce.EndpointRequest{
-			Format: new(penstock.FormatSlackApp), Channel: new("agents"), BotToken: new(botToken),
+			Format: new(announce.FormatSlackApp), Channel: new("agents"), BotToken: new(botToken),
 		})
 		if err != nil || public.URL != "https://slack.com/api" {
 			w.T.Errorf("without a URL: %+v %v", public, err)
@@ -1001,7 +1001,7 @@ func TestToLetPeopleAnswerNeedsTheRightToSteerRuns(t *testing.T) {
 			}
 		}
 		if _, err := w.Endpoints.Create(w.T.Context(), p, announce.EndpointRequest{
-			Format: new(penstock.FormatSlackApp), Channel: new("c"), BotToken: new(botToken),
+			Format: new(announce.FormatSlackApp), Channel: new("c"), BotToken: new(botToken),
 			SigningSecret: new(signingSecret), MayAnswer: &[]string{"U9"},
 		}); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 			w.T.Errorf("a new endpoint: %v", err)
@@ -1040,7 +1040,7 @@ func TestTheSigningSecretOfAKeyThatMayNotSteerRunsLetsNobodyAnswer(t *testing.T)
 		}
 		people := announce.EndpointRequest{MayAnswer: &[]string{"U1"}}
 		made, err := w.Endpoints.Create(w.T.Context(), p, announce.EndpointRequest{
-			Format: new(penstock.FormatSlackApp), Channel: new("c"), BotToken: new(botToken), SigningSecret: new("kn0wn"),
+			Format: new(announce.FormatSlackApp), Channel: new("c"), BotToken: new(botToken), SigningSecret: new("kn0wn"),
 		})
 		if err != nil {
 			w.T.Fatal(err)
@@ -1079,7 +1079,7 @@ func TestAnOddThreadIsNotStored(t *testing.T) {
 				_, _ = io.WriteString(rw, answer)
 			})
 		}
-		e := w.app(func(req *announce.EndpointRequest) { req.Events = &[]penstock.EndpointEvent{penstock.EventRunCreated} })
+		e := w.app(func(req *announce.EndpointRequest) { req.Events = &[]penstock.EndpointEvent{store.EventRunCreated} })
 		for n := range 3 {
 			w.Create(penstock.RunRequest{Prompt: "p"})
 			if last := w.waitForAttempts(e.UID, n+1)[n]; !last.Succeeded {

@@ -189,10 +189,10 @@ func TestMissedTimesOfAutomations(t *testing.T) {
 		s, first := w.ticking(func(r *factory.ScheduleRequest) { r.Cron = "0 * * * *" })
 		home := w.createFactory("with", "with").UID
 		with := w.createAutomation(home, firesWith(s))
-		e := w.Listen(announce.EndpointRequest{FactoryUIDs: &[]string{home}}, penstock.EventScheduleMissed)
+		e := w.Listen(announce.EndpointRequest{FactoryUIDs: &[]string{home}}, store.EventScheduleMissed)
 		w.fire(first.Add(3 * time.Hour))
 		if diff := cmp.Diff([]penstock.EndpointMessage{{
-			Type: penstock.EventScheduleMissed, Data: penstock.EndpointData{
+			Type: store.EventScheduleMissed, Data: penstock.EndpointData{
 				ScheduleID: s.ID, AutomationUID: with.UID, FactoryUID: home,
 				URL: "/api/v1/factory/" + home + "/automations/" + with.UID,
 			},
@@ -207,7 +207,7 @@ func TestMissedTimesOfAutomations(t *testing.T) {
 			w.T.Error(problem)
 		}
 
-		e = w.Listen(announce.EndpointRequest{}, penstock.EventScheduleMissed)
+		e = w.Listen(announce.EndpointRequest{}, store.EventScheduleMissed)
 		all, _ := w.clocks(penstock.CronTrigger{Cron: "0 * * * *", CatchUp: penstock.CatchUpAll})
 		once, ticking := w.clocksIn("once", penstock.CronTrigger{Cron: "0 * * * *"})
 		first = all.Triggers[0].Schedule.NextRun
@@ -226,7 +226,7 @@ func TestMissedTimesOfAutomations(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff([]penstock.EndpointMessage{{ // once, although eight servers have seen it
-			Type: penstock.EventScheduleMissed, Data: penstock.EndpointData{
+			Type: store.EventScheduleMissed, Data: penstock.EndpointData{
 				AutomationUID: once.UID, FactoryUID: ticking, URL: "/api/v1/factory/" + ticking + "/automations/" + once.UID,
 			},
 		}}, w.Heard(e)); diff != "" {

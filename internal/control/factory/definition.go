@@ -379,7 +379,7 @@ func (a *application) revise(
 		return 0, err
 	}
 	return number, a.tx.Endpoints().Announce(ctx, a.factory.Team, store.Announcement{
-		Type: penstock.EventDefinitionApplied, At: now,
+		Type: store.EventDefinitionApplied, At: now,
 		Path: fmt.Sprintf("/api/v1/factory/%s/definition/history/%d", a.factory.UID, number),
 		Data: penstock.EndpointData{FactoryUID: a.factory.UID, Commit: a.commit, Revision: number},
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/announce"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/supply/git"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -18,7 +19,7 @@ import (
 // aboutFiles is a message about the files of a factory.
 func aboutFiles(event penstock.EndpointEvent, uid, commit string, revision int64) penstock.EndpointMessage {
 	path := "/api/v1/factory/" + uid
-	if event == penstock.EventDefinitionApplied {
+	if event == store.EventDefinitionApplied {
 		path += fmt.Sprintf("/definition/history/%d", revision)
 	}
 	return penstock.EndpointMessage{
@@ -35,7 +36,7 @@ func TestEndpointsHearOfCommitsOnce(t *testing.T) {
 		}
 		d.Definitions = cache
 	}, func(w *world) {
-		e := w.Listen(announce.EndpointRequest{}, penstock.EventDefinitionApplied, penstock.EventDefinitionRejected)
+		e := w.Listen(announce.EndpointRequest{}, store.EventDefinitionApplied, store.EventDefinitionRejected)
 		repository := testkit.NewRepository(w.T, w.T.TempDir(), "acme")
 		files := func(more ...string) map[string]string {
 			all := map[string]string{
@@ -54,7 +55,7 @@ func TestEndpointsHearOfCommitsOnce(t *testing.T) {
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		want := []penstock.EndpointMessage{aboutFiles(penstock.EventDefinitionApplied, f.UID, first, 1)}
+		want := []penstock.EndpointMessage{aboutFiles(store.EventDefinitionApplied, f.UID, first, 1)}
 		sync := func(what string) {
 			w.T.Helper()
 			for range 3 {
@@ -69,18 +70,18 @@ func TestEndpointsHearOfCommitsOnce(t *testing.T) {
 		sync("the first commit")
 
 		broken := repository.Commit("Break it", files("webhooks/ci.yaml", "secretName: CI_TOKEN\n"))
-		want = append(want, aboutFiles(penstock.EventDefinitionRejected, f.UID, broken, 1))
+		want = append(want, aboutFiles(store.EventDefinitionRejected, f.UID, broken, 1))
 		sync("a commit with an error")
 		w.CreateSecret("OTHER_TOKEN", "the-value-of-another-secret") // the server checks the commit again
 		sync("a change that does not help")
 		w.CreateSecret("CI_TOKEN", "the-value-of-the-token")
-		want = append(want, aboutFiles(penstock.EventDefinitionApplied, f.UID, broken, 2))
+		want = append(want, aboutFiles(store.EventDefinitionApplied, f.UID, broken, 2))
 		sync("a change that helps")
 
 		repository.Commit("Say more", files("webhooks/ci.yaml", "secretName: CI_TOKEN\n", "README.md", "# More\n"))
 		sync("a commit that changes no file of the factory")
 		again := repository.Commit("Break it again", files("webhooks/ci.yaml", "secretName: CI_TOKN\n"))
-		want = append(want, aboutFiles(penstock.EventDefinitionRejected, f.UID, again, 2))
+		want = append(want, aboutFiles(store.EventDefinitionRejected, f.UID, again, 2))
 		sync("another commit with an error")
 		repository.Commit("Repent", files("webhooks/ci.yaml", "secretName: CI_TOKEN\n"))
 		sync("a commit with the active files")
@@ -90,8 +91,8 @@ func TestEndpointsHearOfCommitsOnce(t *testing.T) {
 func TestEndpointsHearOfNewFiles(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		e := h.Listen(
-			announce.EndpointRequest{FactoryUIDs: &[]string{h.factory}}, penstock.EventDefinitionApplied,
-			penstock.EventDefinitionRejected,
+			announce.EndpointRequest{FactoryUIDs: &[]string{h.factory}}, store.EventDefinitionApplied,
+			store.EventDefinitionRejected,
 		)
 		revision := h.files().Revision
 		files := team()
@@ -112,8 +113,8 @@ func TestEndpointsHearOfNewFiles(t *testing.T) {
 		h.NewFactory("other")
 		h.hook(named("second", penstock.AuthToken))
 		want := []penstock.EndpointMessage{
-			aboutFiles(penstock.EventDefinitionApplied, h.factory, "", revision+1),
-			aboutFiles(penstock.EventDefinitionApplied, h.factory, "", revision+2),
+			aboutFiles(store.EventDefinitionApplied, h.factory, "", revision+1),
+			aboutFiles(store.EventDefinitionApplied, h.factory, "", revision+2),
 		}
 		if diff := cmp.Diff(want, h.Heard(e)); diff != "" {
 			h.T.Error(diff)

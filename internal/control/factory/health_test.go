@@ -21,11 +21,11 @@ import (
 func TestEndpointsHearOfFailuresInARow(t *testing.T) {
 	withFragile(t, 3, func(w *fragile) {
 		e := w.Listen(
-			announce.EndpointRequest{FactoryUIDs: &[]string{w.factory}}, penstock.EventAutomationPaused,
-			penstock.EventAutomationDegraded,
+			announce.EndpointRequest{FactoryUIDs: &[]string{w.factory}}, store.EventAutomationPaused,
+			store.EventAutomationDegraded,
 		)
 		others := w.Listen(
-			announce.EndpointRequest{FactoryUIDs: &[]string{w.NewFactory("other")}}, penstock.EventAutomationDegraded,
+			announce.EndpointRequest{FactoryUIDs: &[]string{w.NewFactory("other")}}, store.EventAutomationDegraded,
 		)
 		var want []penstock.EndpointMessage
 		path := "/api/v1/factory/" + w.factory + "/automations/" + w.automation
@@ -34,12 +34,12 @@ func TestEndpointsHearOfFailuresInARow(t *testing.T) {
 			event penstock.EndpointEvent
 		}{
 			{failed, ""},
-			{errored, penstock.EventAutomationDegraded},
+			{errored, store.EventAutomationDegraded},
 			{succeeded, ""},
 			{succeeded, ""},
 			{failed, ""},
-			{failed, penstock.EventAutomationDegraded},
-			{failed, penstock.EventAutomationPaused},
+			{failed, store.EventAutomationDegraded},
+			{failed, store.EventAutomationPaused},
 		} {
 			lease := w.begin(1)
 			w.end(lease, each.state)
@@ -61,9 +61,9 @@ func TestEndpointsHearOfFailuresInARow(t *testing.T) {
 // Without a failure before the pause there is nothing to warn of, and runs that end after it change nothing.
 func TestAFirstFailureThatPausesIsNoWarning(t *testing.T) {
 	withFragile(t, 1, func(w *fragile) {
-		e := w.Listen(announce.EndpointRequest{}, penstock.EventAutomationPaused, penstock.EventAutomationDegraded)
+		e := w.Listen(announce.EndpointRequest{}, store.EventAutomationPaused, store.EventAutomationDegraded)
 		w.end(w.begin(2), failed, failed)
-		if got := w.Heard(e); len(got) != 1 || got[0].Type != penstock.EventAutomationPaused {
+		if got := w.Heard(e); len(got) != 1 || got[0].Type != store.EventAutomationPaused {
 			w.T.Errorf("got %v", got)
 		}
 	})
@@ -303,7 +303,7 @@ func TestTwoServersCountRunsThatEndAtOnce(t *testing.T) {
 func TestFailuresPauseASchedule(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		s, at := w.ticking(func(r *factory.ScheduleRequest) { r.PauseAfterFailures = new(2) })
-		e := w.Listen(announce.EndpointRequest{}, penstock.EventAutomationPaused, penstock.EventAutomationDegraded)
+		e := w.Listen(announce.EndpointRequest{}, store.EventAutomationPaused, store.EventAutomationDegraded)
 		tick := func() {
 			w.T.Helper()
 			w.fire(at)
@@ -326,8 +326,8 @@ func TestFailuresPauseASchedule(t *testing.T) {
 			w.T.Fatalf("after two failures: %+v, paused %+v", got, got.Paused)
 		}
 		heard := w.Heard(e)
-		if len(heard) != 2 || heard[0].Type != penstock.EventAutomationDegraded ||
-			heard[1].Type != penstock.EventAutomationPaused || heard[0].Data.ScheduleID != s.ID ||
+		if len(heard) != 2 || heard[0].Type != store.EventAutomationDegraded ||
+			heard[1].Type != store.EventAutomationPaused || heard[0].Data.ScheduleID != s.ID ||
 			heard[0].Data.URL != "/api/v1/agent/schedules/"+s.ID {
 			w.T.Errorf("endpoints heard of %+v", heard)
 		}

@@ -31,7 +31,7 @@ func withHollow(t *testing.T, on penstock.OnHollow, test func(w *hollow)) {
 		w := &hollow{f, map[penstock.EndpointEvent]string{}}
 		w.on(on)
 		for _, event := range []penstock.EndpointEvent{
-			penstock.EventRunHollow, penstock.EventRunSucceeded, penstock.EventRunFailed, penstock.EventAutomationPaused,
+			store.EventRunHollow, store.EventRunSucceeded, store.EventRunFailed, store.EventAutomationPaused,
 		} {
 			w.heard[event] = w.Listen(announce.EndpointRequest{}, event)
 		}
@@ -107,12 +107,12 @@ func TestAnAutomationSaysWhatBecomesOfAHollowRun(t *testing.T) {
 		state penstock.State
 		heard []penstock.EndpointEvent
 	}{
-		"": {succeeded, []penstock.EndpointEvent{penstock.EventRunSucceeded, penstock.EventRunHollow}},
+		"": {succeeded, []penstock.EndpointEvent{store.EventRunSucceeded, store.EventRunHollow}},
 		penstock.HollowAlert: {
-			succeeded, []penstock.EndpointEvent{penstock.EventRunSucceeded, penstock.EventRunHollow},
+			succeeded, []penstock.EndpointEvent{store.EventRunSucceeded, store.EventRunHollow},
 		},
-		penstock.HollowFail: {failed, []penstock.EndpointEvent{penstock.EventRunFailed}},
-		penstock.HollowNone: {succeeded, []penstock.EndpointEvent{penstock.EventRunSucceeded}},
+		penstock.HollowFail: {failed, []penstock.EndpointEvent{store.EventRunFailed}},
+		penstock.HollowNone: {succeeded, []penstock.EndpointEvent{store.EventRunSucceeded}},
 	} {
 		t.Run("on_hollow "+string(on), func(t *testing.T) {
 			withHollow(t, on, func(w *hollow) {
@@ -136,7 +136,7 @@ func TestAnAutomationSaysWhatBecomesOfAHollowRun(t *testing.T) {
 					}
 				}
 				if c.state == failed {
-					want[penstock.EventAutomationPaused]++
+					want[store.EventAutomationPaused]++
 					w.want(2, 0)
 				} else {
 					w.want(0, 0)
@@ -292,7 +292,7 @@ func TestACancelRacesWithTheEndOfAHollowRun(t *testing.T) {
 			default:
 				w.T.Errorf("the run is %s", r.State)
 			}
-			heard = w.messages()[penstock.EventRunFailed]
+			heard = w.messages()[store.EventRunFailed]
 		}
 		if heard != ended {
 			w.T.Errorf("%d runs are FAILED, and %d messages say so", ended, heard)

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control"
 	"github.com/penstock-dev/penstock/internal/control/announce"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
@@ -28,7 +29,7 @@ func withExpected(t *testing.T, test func(w *quietly)) {
 	t.Helper()
 	withSubjects(t, factory.SubjectRequest{}, func(w *topics) {
 		q := &quietly{topics: w, endpoint: w.Listen(
-			announce.EndpointRequest{}, penstock.EventAutomationSilent, penstock.EventAutomationBack,
+			announce.EndpointRequest{}, store.EventAutomationSilent, store.EventAutomationBack,
 		)}
 		q.set(factory.AutomationRequest{HealthRequest: expecting("26h")})
 		test(q)
@@ -89,8 +90,8 @@ func (w *quietly) want(silent bool, messages, recoveries int) *penstock.Silence 
 	for _, m := range w.Heard(w.endpoint) {
 		got[m.Type]++
 	}
-	if (a.Silent != nil) != silent || got[penstock.EventAutomationSilent] != messages ||
-		got[penstock.EventAutomationBack] != recoveries {
+	if (a.Silent != nil) != silent || got[store.EventAutomationSilent] != messages ||
+		got[store.EventAutomationBack] != recoveries {
 		w.T.Errorf("silent %+v with the messages %v; want %t, %d, %d", a.Silent, got, silent, messages, recoveries)
 	}
 	return a.Silent
@@ -227,7 +228,7 @@ func TestWhatBeginsTheTimeAnew(t *testing.T) {
 func TestFilesKeepTheTimeOfAnAutomation(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		w := &quietly{topics: &topics{hooks: h}, endpoint: h.Listen(
-			announce.EndpointRequest{}, penstock.EventAutomationSilent, penstock.EventAutomationBack,
+			announce.EndpointRequest{}, store.EventAutomationSilent, store.EventAutomationBack,
 		)}
 		commit := func(lines string) {
 			w.T.Helper()

@@ -254,7 +254,7 @@ func (s *Repositories) endSync(
 		return err
 	}
 	return tx.Endpoints().Announce(ctx, row.Team, store.Announcement{
-		Type: penstock.EventDefinitionRejected, At: commit.CreatedAt, Path: "/api/v1/factory/" + row.FactoryUID,
+		Type: store.EventDefinitionRejected, At: commit.CreatedAt, Path: "/api/v1/factory/" + row.FactoryUID,
 		Data: penstock.EndpointData{FactoryUID: row.FactoryUID, Commit: commit.ID, Revision: commit.Revision},
 	})
 }

@@ -99,7 +99,7 @@ func TestMissedTimes(t *testing.T) {
 	} {
 		t.Run(string(catchUp), func(t *testing.T) {
 			worlds(t, nil, func(w *world) {
-				e := w.Listen(announce.EndpointRequest{}, penstock.EventScheduleMissed)
+				e := w.Listen(announce.EndpointRequest{}, store.EventScheduleMissed)
 				s, first := w.ticking(func(r *factory.ScheduleRequest) { r.CatchUp = catchUp })
 				w.ticking(func(r *factory.ScheduleRequest) { r.CatchUp, r.Team = catchUp, new(false) })
 				w.fire(first.Add(4*time.Hour + 30*time.Minute))
@@ -121,7 +121,7 @@ func TestMissedTimes(t *testing.T) {
 				var announced []penstock.EndpointMessage // of the team's schedule
 				if strings.Contains(want.fates, "missed") {
 					announced = append(announced, penstock.EndpointMessage{
-						Type: penstock.EventScheduleMissed,
+						Type: store.EventScheduleMissed,
 						Data: penstock.EndpointData{ScheduleID: s.ID, URL: "/api/v1/agent/schedules/" + s.ID},
 					})
 				}

@@ -26,7 +26,7 @@ func withReceiving(t *testing.T, test func(w *receiving)) {
 	t.Helper()
 	withFactory(t, func(d *run.Deps) { d.TimesByHand, d.Webhooks.DeliveriesPerMinute = true, 0 }, func(h *hooks) {
 		w := &receiving{hooks: h, webhook: h.hook(named("events", penstock.AuthToken))}
-		w.endpoint = w.Listen(announce.EndpointRequest{}, penstock.EventWebhookFailing)
+		w.endpoint = w.Listen(announce.EndpointRequest{}, store.EventWebhookFailing)
 		quarter := penstock.Time((15 * time.Minute).Milliseconds())
 		w.begin = penstock.Now() / quarter * quarter
 		test(w)

@@ -9,13 +9,14 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/announce"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
 // Each server looks for lost workers, and each run has at most one message about its lease.
 func TestEndpointsHearOfALostWorkerOnce(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		e := w.Listen(announce.EndpointRequest{}, penstock.EventWorkerLost)
+		e := w.Listen(announce.EndpointRequest{}, store.EventWorkerLost)
 		lose := func(l penstock.Lease) {
 			w.T.Helper()
 			testkit.Exec(w.T, w.URL, "UPDATE queue SET lease_until = 1 WHERE token = '"+l.Token+"'")
@@ -45,7 +46,7 @@ func TestEndpointsHearOfALostWorkerOnce(t *testing.T) {
 		w.MustBe(id, penstock.StateError)
 
 		message := func(state penstock.State) penstock.EndpointMessage {
-			return penstock.EndpointMessage{Type: penstock.EventWorkerLost, Data: penstock.EndpointData{
+			return penstock.EndpointMessage{Type: store.EventWorkerLost, Data: penstock.EndpointData{
 				RunID: id, State: state, URL: "/api/v1/agent/runs/" + id,
 			}}
 		}

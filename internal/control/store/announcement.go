@@ -16,7 +16,7 @@ func (es EndpointsTx) AnnounceLost(ctx context.Context, r RunRow) error {
 		return nil
 	}
 	return es.Announce(ctx, r.Team, runAnnouncement(
-		penstock.EventWorkerLost, penstock.Now(), r, r.State, r.LastSeq+1,
+		EventWorkerLost, penstock.Now(), r, r.State, r.LastSeq+1,
 	))
 }
 
@@ -34,6 +34,6 @@ func (es EndpointsTx) announceMissed(ctx context.Context, r OccurrenceRow) error
 		}
 	}
 	return es.Announce(ctx, r.Team, sourceAnnouncement(
-		penstock.EventScheduleMissed, r.DecidedAt, factory, r.AutomationUID, r.ScheduleID,
+		EventScheduleMissed, r.DecidedAt, factory, r.AutomationUID, r.ScheduleID,
 	))
 }

@@ -16,7 +16,7 @@ func TestTheEndOfALeaseIsANudge(t *testing.T) {
 		s := testkit.OpenStore(t, url)
 		ctx, e := t.Context(), store.EndpointRow{Team: "team", Sealed: []byte("x")}
 		e.UID, e.URL, e.Enabled = penstock.NewUID(), "https://example.com", true
-		e.Events = []penstock.EndpointEvent{penstock.EventRunCreated}
+		e.Events = []penstock.EndpointEvent{store.EventRunCreated}
 		if err := s.Write(ctx, func(tx *store.Tx) error { return tx.Endpoints().Add(ctx, e) }); err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestTheEndOfALeaseIsANudge(t *testing.T) {
 			t.Fatalf("took %v: %t, %v", due, ok, err)
 		}
 		if err := s.Write(ctx, func(tx *store.Tx) error {
-			return tx.Endpoints().Announce(ctx, e.Team, store.Announcement{Type: penstock.EventRunCreated, At: penstock.Now()})
+			return tx.Endpoints().Announce(ctx, e.Team, store.Announcement{Type: store.EventRunCreated, At: penstock.Now()})
 		}); err != nil {
 			t.Fatal(err)
 		}

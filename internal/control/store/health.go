@@ -134,7 +134,7 @@ func (a AutomationsTx) countEnd(ctx context.Context, m Move, now penstock.Time) 
 	}
 	if paused == 0 {
 		if degraded != 0 { // once, because the next failure pauses it, and a success ends it
-			return a.tx.Endpoints().announceFailures(ctx, penstock.EventAutomationDegraded, m.Run, now)
+			return a.tx.Endpoints().announceFailures(ctx, EventAutomationDegraded, m.Run, now)
 		}
 		return nil
 	}
@@ -144,7 +144,7 @@ func (a AutomationsTx) countEnd(ctx context.Context, m Move, now penstock.Time) 
 		SET n = pauses.n + 1`, m.Run.Team); err != nil {
 		return fmt.Errorf("pause %s: %w", source, err)
 	}
-	return a.tx.Endpoints().announceFailures(ctx, penstock.EventAutomationPaused, m.Run, now)
+	return a.tx.Endpoints().announceFailures(ctx, EventAutomationPaused, m.Run, now)
 }
 
 // beginner returns the automation or schedule that began what a run did until its end, and when: it started the

@@ -112,7 +112,7 @@ func exceeded(at penstock.Time, r RunRow, to penstock.State, seq int64, m *penst
 	if m == nil || m.Budget == nil || m.Budget.BudgetUID == r.ID {
 		return nil
 	}
-	a := runAnnouncement(penstock.EventBudgetExceeded, at, r, to, seq)
+	a := runAnnouncement(EventBudgetExceeded, at, r, to, seq)
 	a.Data.BudgetUID, a.Path = m.Budget.BudgetUID, "/api/v1/budgets/"+m.Budget.BudgetUID
 	return []Announcement{a}
 }
@@ -133,7 +133,7 @@ func (es EndpointsTx) announceThresholds(ctx context.Context, runID string, reac
 	for i := range reached {
 		a := &reached[i]
 		switch {
-		case a.Type == penstock.EventRunBudgetThreshold:
+		case a.Type == EventRunBudgetThreshold:
 			a.Path = "/api/v1/agent/runs/" + runID
 		case run.Personal: // the budget is the team's, the run is not
 			continue
@@ -142,7 +142,7 @@ func (es EndpointsTx) announceThresholds(ctx context.Context, runID string, reac
 		a.Data.State, a.Data.Sequence = run.State, run.LastSeq
 	}
 	if run.Personal {
-		reached = slices.DeleteFunc(reached, func(a Announcement) bool { return a.Type == penstock.EventRunBudgetThreshold })
+		reached = slices.DeleteFunc(reached, func(a Announcement) bool { return a.Type == EventRunBudgetThreshold })
 	}
 	return es.Announce(ctx, run.Team, reached...)
 }
@@ -162,8 +162,8 @@ func (es EndpointsTx) announceCreated(ctx context.Context, members []*createRun)
 			list = nil
 		}
 		team = m.run.Team
-		list = append(list, runAnnouncement(penstock.EventRunCreated, m.run.CreatedAt, m.run.RunRow, m.run.State, 1))
-		if event := penstock.EventOf(m.run.State); event != "" { // a budget blocks or refuses it
+		list = append(list, runAnnouncement(EventRunCreated, m.run.CreatedAt, m.run.RunRow, m.run.State, 1))
+		if event := EventOf(m.run.State); event != "" { // a budget blocks or refuses it
 			list = append(list, runAnnouncement(event, m.run.CreatedAt, m.run.RunRow, m.run.State, m.run.LastSeq))
 			list = append(list, exceeded(m.run.CreatedAt, m.run.RunRow, m.run.State, m.run.LastSeq, m.run.StatusMessage)...)
 		}
@@ -174,13 +174,13 @@ func (es EndpointsTx) announceCreated(ctx context.Context, members []*createRun)
 // announceMove writes the messages of a move. seq is the number of its last event in the run's log. A hollow run
 // that its automation fails has no other message than each that is FAILED.
 func (es EndpointsTx) announceMove(ctx context.Context, m Move, at penstock.Time, seq int64, hollow bool) error {
-	event := penstock.EventOf(m.To)
+	event := EventOf(m.To)
 	if event == "" || m.Run.Personal {
 		return nil
 	}
 	list := []Announcement{runAnnouncement(event, at, m.Run, m.To, seq)}
 	if hollow && m.To == penstock.StateSucceeded && m.Run.OnHollow != penstock.HollowNone {
-		list = append(list, runAnnouncement(penstock.EventRunHollow, at, m.Run, m.To, seq))
+		list = append(list, runAnnouncement(EventRunHollow, at, m.Run, m.To, seq))
 	}
 	if m.Message != nil {
 		list = append(list, exceeded(at, m.Run, m.To, seq, m.Message)...)
@@ -193,7 +193,7 @@ func (es EndpointsTx) AnnounceStall(ctx context.Context, r RunRow, seq int64) er
 	if r.Personal {
 		return nil
 	}
-	return es.Announce(ctx, r.Team, runAnnouncement(penstock.EventRunStalled, penstock.Now(), r, r.State, seq))
+	return es.Announce(ctx, r.Team, runAnnouncement(EventRunStalled, penstock.Now(), r, r.State, seq))
 }
 
 const schedulePath = "/api/v1/agent/schedules/"
@@ -213,7 +213,7 @@ func sourceAnnouncement(
 
 // AnnouncePause writes the messages of an automation that was disabled.
 func (es EndpointsTx) AnnouncePause(ctx context.Context, a AutomationRow) error {
-	paused := sourceAnnouncement(penstock.EventAutomationPaused, penstock.Now(), a.FactoryUID, a.UID, "")
+	paused := sourceAnnouncement(EventAutomationPaused, penstock.Now(), a.FactoryUID, a.UID, "")
 	return es.Announce(ctx, a.Team, paused)
 }
 
@@ -239,9 +239,9 @@ func (es EndpointsTx) announceSilence(ctx context.Context, e Expectation, silent
 	if e.Personal {
 		return nil
 	}
-	event := penstock.EventAutomationBack
+	event := EventAutomationBack
 	if silent {
-		event = penstock.EventAutomationSilent
+		event = EventAutomationSilent
 	}
 	automation, schedule := e.Source, ""
 	if e.FactoryUID == "" {
@@ -427,7 +427,7 @@ func (es EndpointsTx) answered(ctx context.Context, e EndpointRow) error {
 		return nil
 	}
 	return es.Announce(ctx, e.Team, Announcement{
-		Type: penstock.EventEndpointDisabled, At: penstock.Now(), Path: "/api/v1/event-endpoints/" + e.UID,
+		Type: EventEndpointDisabled, At: penstock.Now(), Path: "/api/v1/event-endpoints/" + e.UID,
 		Data: penstock.EndpointData{EndpointUID: e.UID},
 	})
 }

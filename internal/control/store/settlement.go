@@ -239,11 +239,11 @@ func (cs CallsTx) notify(ctx context.Context, runID string, limits []limit) erro
 func (l limit) announcement(share float64) Announcement {
 	if l.shared == nil {
 		return Announcement{
-			Type: penstock.EventRunBudgetThreshold, At: penstock.Now(), Data: penstock.EndpointData{NotifyAt: share},
+			Type: EventRunBudgetThreshold, At: penstock.Now(), Data: penstock.EndpointData{NotifyAt: share},
 		}
 	}
 	return Announcement{
-		Type: penstock.EventBudgetThreshold, At: penstock.Now(), Path: "/api/v1/budgets/" + l.shared.UID,
+		Type: EventBudgetThreshold, At: penstock.Now(), Path: "/api/v1/budgets/" + l.shared.UID,
 		Data: penstock.EndpointData{BudgetUID: l.shared.UID, NotifyAt: share},
 	}
 }

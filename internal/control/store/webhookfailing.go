@@ -67,7 +67,7 @@ func (ws Webhooks) AnnounceFailing(ctx context.Context, now penstock.Time) error
 				return err
 			}
 			return tx.Endpoints().Announce(ctx, f.team, Announcement{
-				Type: penstock.EventWebhookFailing, At: now, Path: "/api/v1/factory/" + f.factoryUID + "/webhooks/" + f.uid,
+				Type: EventWebhookFailing, At: now, Path: "/api/v1/factory/" + f.factoryUID + "/webhooks/" + f.uid,
 				Data: penstock.EndpointData{FactoryUID: f.factoryUID, WebhookUID: f.uid},
 			})
 		})

@@ -10,20 +10,6 @@ import (
 // BudgetScope says which runs share a budget.
 type BudgetScope string
 
-// The scopes. A budget of BudgetOfKey counts the runs that an API key has created.
-const (
-	BudgetOfTeam       BudgetScope = "team"
-	BudgetOfFactory    BudgetScope = "factory"
-	BudgetOfAgent      BudgetScope = "agent"
-	BudgetOfAutomation BudgetScope = "automation"
-	BudgetOfKey        BudgetScope = "key"
-)
-
-// BudgetScopes lists the scopes, the widest first.
-func BudgetScopes() []BudgetScope {
-	return []BudgetScope{BudgetOfTeam, BudgetOfFactory, BudgetOfAgent, BudgetOfAutomation, BudgetOfKey}
-}
-
 // BudgetPeriod is the time after which a budget starts again at zero.
 type BudgetPeriod string
 

@@ -3,7 +3,6 @@ package penstock
 import (
 	"cmp"
 	"encoding/json"
-	"path"
 	"slices"
 )
 
@@ -183,26 +182,6 @@ func (c *Conversation) supersede(m Message) {
 	for i := range c.Steps[after:] {
 		c.Steps[after+i].Superseded = true
 	}
-}
-
-// AttachmentsBlock names the files of a follow-up in its message.
-func AttachmentsBlock(files []File) Block {
-	type attached struct {
-		ID        string `json:"attachment_id"`
-		Filename  string `json:"filename"`
-		MimeType  string `json:"mime_type"`
-		SizeBytes int64  `json:"size_bytes"`
-		Path      string `json:"path"` // in the workspace
-	}
-	list := make([]attached, len(files))
-	for i, f := range files {
-		list[i] = attached{f.ID, path.Base(f.Path), f.MimeType, f.Size, f.Path}
-	}
-	data, err := json.Marshal(map[string][]attached{"attachments": list})
-	if err != nil {
-		panic("penstock: files cannot be marshaled: " + err.Error())
-	}
-	return Block{Type: BlockEvent, Name: "attachments", Data: data}
 }
 
 // Undelivered reports whether m is a follow-up that never reached the agent.

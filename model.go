@@ -159,26 +159,3 @@ func NearestModel(name string) string {
 	}
 	return Nearest(name, ids)
 }
-
-// noProvider is the ProviderPrefix of a model that belongs to no provider.
-const noProvider = "?"
-
-// maxProvider limits a provider's prefix, in bytes.
-const maxProvider = 100
-
-// ProviderPrefix returns the prefix of the model ids of a provider, such as "anthropic/". It is ""
-// if no provider is needed: for demo/offline, and without a model. The built-in agent may not know
-// the provider.
-func ProviderPrefix(modelID string) string {
-	if modelID == "" || modelID == ModelOffline {
-		return ""
-	}
-	id, known := CanonicalModelID(modelID)
-	provider, model, _ := strings.Cut(id, "/")
-	switch {
-	case known:
-	case provider == "" || model == "" || provider == "demo" || len(provider) >= maxProvider:
-		return noProvider
-	}
-	return provider + "/"
-}

@@ -244,8 +244,7 @@ const (
 
 // Limits of a report about traffic.
 const (
-	MaxTrafficHosts  = 1000 // of an execution
-	maxTrafficReason = 500  // bytes
+	maxTrafficReason = 500 // bytes
 )
 
 // Check returns an error if a row of a worker's report is invalid.

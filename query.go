@@ -32,16 +32,10 @@ type RunQuery struct {
 	Text          string            // each word must be in the title, prompt or skill, ignoring case
 }
 
-// EmptyEnvironment is the value of the environment filter that selects runs
-// without an environment.
-const EmptyEnvironment = "empty-environment"
-
 // Limits of lists.
 const (
-	DefaultLimit    = 20
-	MaxLimit        = 500
-	MaxPageBytes    = 4 << 20  // of JSON; a page of runs ends before this, but has at least one run
-	MaxListedPrompt = 16 << 10 // bytes of a prompt in a list
+	DefaultLimit = 20
+	MaxLimit     = 500
 )
 
 // PageInfo says whether a next page exists, and its cursor.

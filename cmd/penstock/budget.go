@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 type budgetCmds struct {
@@ -96,18 +97,18 @@ func (cmd *budgetCreateCmd) Run(ctx context.Context, std *stdio, in *connection)
 		cmd.Period = cmp.Or(cmd.Period, string(penstock.BudgetMonth))
 		body := fieldsOf(cmd)
 		body["max_cost_usd"] = cmd.MaxCost
-		scope, uid := penstock.BudgetOfTeam, ""
+		scope, uid := store.BudgetOfTeam, ""
 		switch {
 		case cmd.Factory != "":
-			scope = penstock.BudgetOfFactory
+			scope = store.BudgetOfFactory
 			uid, err = findFactory(ctx, c, cmd.Factory)
 		case cmd.Agent != "":
-			scope = penstock.BudgetOfAgent
+			scope = store.BudgetOfAgent
 			uid, err = agentNoun.find(ctx, c, cmd.Agent)
 		case cmd.Automation != "":
-			scope, uid = penstock.BudgetOfAutomation, cmd.Automation
+			scope, uid = store.BudgetOfAutomation, cmd.Automation
 		case cmd.Key != "":
-			scope, uid = penstock.BudgetOfKey, cmd.Key
+			scope, uid = store.BudgetOfKey, cmd.Key
 		}
 		if body["scope"] = scope; uid != "" {
 			body["scope_uid"] = uid

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -19,7 +20,7 @@ func TestBudgets(t *testing.T) {
 		t, env, "budget", "create", "--factory", "payments", "--max-cost", "12.5", "--period", "day",
 		"--time-zone", "Europe/Berlin",
 	)
-	if made.Scope != penstock.BudgetOfFactory || made.ScopeName != "payments" || made.TimeZone != "Europe/Berlin" {
+	if made.Scope != store.BudgetOfFactory || made.ScopeName != "payments" || made.TimeZone != "Europe/Berlin" {
 		t.Errorf("got %+v", made)
 	}
 	call(t, env, "budget", "create", "--max-cost", "500").want(t, 0, "team", "month (UTC)", "$500.00", "80 %")

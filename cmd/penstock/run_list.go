@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 type runListCmd struct {
@@ -61,7 +62,7 @@ func (cmd *runListCmd) query(ctx context.Context, c *client) (url.Values, error)
 	if cmd.CreatedBefore, err = parseTime("--created-before", cmd.CreatedBefore); err != nil {
 		return nil, err
 	}
-	if cmd.Environment != penstock.EmptyEnvironment {
+	if cmd.Environment != store.EmptyEnvironment {
 		if cmd.Environment, err = environmentNoun.find(ctx, c, cmd.Environment); err != nil {
 			return nil, err
 		}

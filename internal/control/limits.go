@@ -7,6 +7,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 // Limits are the limits that the rules enforce; 0 means no limit.
@@ -31,8 +32,8 @@ func (r *Rules) Limits(context.Context, penstock.Principal) map[string]any {
 		"run_depth":             run.MaxDepth,
 		"metadata_keys":         run.MaxMetadataKeys,
 		"page_size":             penstock.MaxLimit,
-		"page_bytes":            int64(penstock.MaxPageBytes),
-		"listed_prompt_bytes":   int64(penstock.MaxListedPrompt),
+		"page_bytes":            int64(store.MaxPageBytes),
+		"listed_prompt_bytes":   int64(store.MaxListedPrompt),
 		"idempotency_seconds":   int64(access.KeepAnswer / time.Second),
 		"signed_link_seconds":   int64(run.LinkLifetime / time.Second),
 		"secrets_per_team":      r.deps.MaxSecrets,

@@ -123,7 +123,7 @@ func TestSlackNamesBudgetsAutomationsAndSchedules(t *testing.T) {
 			}
 		}
 		budget, err := w.Budgets.Create(w.T.Context(), w.Admin, run.SharedBudgetRequest{
-			Scope: new(penstock.BudgetOfTeam), Period: new(penstock.BudgetDay), MaxCostUSD: new(5.0),
+			Scope: new(store.BudgetOfTeam), Period: new(penstock.BudgetDay), MaxCostUSD: new(5.0),
 		})
 		if err != nil {
 			w.T.Fatal(err)

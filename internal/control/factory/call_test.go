@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -355,7 +356,7 @@ func TestKeysOfCallsPay(t *testing.T) {
 		rich := w.CreateKeyFor("rich", penstock.ScopeRunsWrite)
 		poor := w.CreateKeyFor("poor", penstock.ScopeRunsWrite)
 		w.CreateBudget(run.SharedBudgetRequest{
-			Scope: new(penstock.BudgetOfKey), ScopeUID: &poor.KeyUID, Period: new(penstock.BudgetTotal), MaxCostUSD: new(0.0),
+			Scope: new(store.BudgetOfKey), ScopeUID: &poor.KeyUID, Period: new(penstock.BudgetTotal), MaxCostUSD: new(0.0),
 		})
 		dispatch := func(p penstock.Principal) (factory.Dispatched, error) {
 			return w.Factories.Dispatch(

@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -22,7 +23,7 @@ func (w *world) cappedKey() penstock.Principal {
 	w.T.Helper()
 	p := w.keyOf(w.Admin)
 	w.CreateBudget(run.SharedBudgetRequest{
-		Scope: new(penstock.BudgetOfKey), ScopeUID: &p.KeyUID, Period: new(penstock.BudgetTotal), MaxCostUSD: new(5.0),
+		Scope: new(store.BudgetOfKey), ScopeUID: &p.KeyUID, Period: new(penstock.BudgetTotal), MaxCostUSD: new(5.0),
 	})
 	return p
 }
@@ -123,7 +124,7 @@ func TestACappedScheduleFiresNothingWithoutAPrice(t *testing.T) {
 		capped := testworld.ClockAutomation("capped", "0 3 1 1 *")
 		must[penstock.Automation](h)(h.Resources.CreateAutomation(ctx, p, h.factory, capped))
 		h.CreateBudget(run.SharedBudgetRequest{
-			Scope: new(penstock.BudgetOfKey), ScopeUID: &p.KeyUID, Period: new(penstock.BudgetTotal), MaxCostUSD: new(5.0),
+			Scope: new(store.BudgetOfKey), ScopeUID: &p.KeyUID, Period: new(penstock.BudgetTotal), MaxCostUSD: new(5.0),
 		})
 		h.fire(penstock.Now().Add(48 * time.Hour))
 		if n := h.countRuns(); n != 0 {

@@ -217,7 +217,7 @@ func TestWhoPaysSurvivesEveryIndirection(t *testing.T) {
 		for what, cause := range h.causes() {
 			p := h.keyOf(h.Admin)
 			ofKey := run.SharedBudgetRequest{
-				Scope: new(penstock.BudgetOfKey), ScopeUID: &p.KeyUID, Period: new(penstock.BudgetTotal),
+				Scope: new(store.BudgetOfKey), ScopeUID: &p.KeyUID, Period: new(penstock.BudgetTotal),
 				MaxCostUSD: new(8.0), Action: new(penstock.BudgetRefuse),
 			}
 			b := h.CreateBudget(ofKey)
@@ -278,7 +278,7 @@ func TestTheSenderOfAFollowupPaysForItsExecution(t *testing.T) {
 		ctx := w.T.Context()
 		sender, other := w.keyOf(w.Admin), w.keyOf(w.Admin)
 		account := w.CreateBudget(run.SharedBudgetRequest{
-			Scope: new(penstock.BudgetOfKey), ScopeUID: &sender.KeyUID, Period: new(penstock.BudgetTotal),
+			Scope: new(store.BudgetOfKey), ScopeUID: &sender.KeyUID, Period: new(penstock.BudgetTotal),
 			MaxCostUSD: new(100.0),
 		})
 		spent := func(want float64, when string) {
@@ -332,7 +332,7 @@ func TestASpentKeyCannotStopRunsOfOthers(t *testing.T) {
 		for _, action := range []penstock.BudgetAction{penstock.BudgetPause, penstock.BudgetRefuse} {
 			poor := w.keyOf(w.Admin)
 			w.AddBudget(func(b *store.BudgetRow) {
-				b.Scope, b.ScopeUID, b.MaxCostUSD, b.Action = penstock.BudgetOfKey, poor.KeyUID, 0, action
+				b.Scope, b.ScopeUID, b.MaxCostUSD, b.Action = store.BudgetOfKey, poor.KeyUID, 0, action
 			})
 			created := w.Create(penstock.RunRequest{Prompt: "go"})
 			a := w.Work()
@@ -367,7 +367,7 @@ func TestMakersOfKeys(t *testing.T) {
 			w.T.Errorf("the last of the line has %d makers", n)
 		}
 		root := w.keyOf(w.Admin)
-		w.AddBudget(func(b *store.BudgetRow) { b.Scope, b.ScopeUID = penstock.BudgetOfKey, root.KeyUID })
+		w.AddBudget(func(b *store.BudgetRow) { b.Scope, b.ScopeUID = store.BudgetOfKey, root.KeyUID })
 		p = root
 		for n := 0; ; n++ {
 			k, err := w.Keys.Create(ctx, p, access.KeyRequest{Name: "k", Scopes: everyone})

@@ -782,7 +782,7 @@ func TestEventWithoutABudgetIsSkipped(t *testing.T) {
 		w.event(7, 1)
 		a := w.Work()
 		poor := w.CreateKeyFor("poor", penstock.ScopeRunsWrite)
-		w.AddBudget(func(b *store.BudgetRow) { b.Scope, b.ScopeUID, b.MaxCostUSD = penstock.BudgetOfKey, poor.KeyUID, 0 })
+		w.AddBudget(func(b *store.BudgetRow) { b.Scope, b.ScopeUID, b.MaxCostUSD = store.BudgetOfKey, poor.KeyUID, 0 })
 		result, err := w.tryArrive(w.webhook.UID, `{"repo": "acme/shop", "pr": 7, "n": 2}`, poor.KeyUID)
 		if err != nil {
 			t.Fatal(err)

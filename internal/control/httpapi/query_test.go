@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 func parseRuns(rawQuery string) (penstock.RunQuery, bool, error) {
@@ -57,7 +58,7 @@ func TestRunQueryReadsEveryFilter(t *testing.T) {
 		{"names", "name=n&model_id=m&creator=c&executor=e&schedule_id=s&ancestor_run_id=a&automation_id=o&webhook_uid=w" +
 			"&environment_id=empty-environment", penstock.RunQuery{
 			Name: "n", ModelID: "m", Creator: "c", Executor: "e", ScheduleID: "s", AncestorID: "a", AutomationID: "o",
-			WebhookUID: "w", EnvironmentID: penstock.EmptyEnvironment,
+			WebhookUID: "w", EnvironmentID: store.EmptyEnvironment,
 		}},
 		{
 			"enumerations", "source=GITHUB_ACTION&execution_location=REMOTE&artifact_type=PLAN",

@@ -259,13 +259,13 @@ func checkScope(b penstock.SharedBudget) []penstock.FieldError {
 	switch {
 	case b.Scope == "": // it is missing
 		return nil
-	case !slices.Contains(penstock.BudgetScopes(), b.Scope):
+	case !slices.Contains(store.BudgetScopes(), b.Scope):
 		return []penstock.FieldError{{
-			Pointer: "/scope", Detail: "must be one of " + request.Enumerated(penstock.BudgetScopes()),
+			Pointer: "/scope", Detail: "must be one of " + request.Enumerated(store.BudgetScopes()),
 		}}
-	case b.Scope == penstock.BudgetOfTeam && b.ScopeUID != "":
+	case b.Scope == store.BudgetOfTeam && b.ScopeUID != "":
 		return []penstock.FieldError{{Pointer: "/scope_uid", Detail: "must be absent with the scope team"}}
-	case b.Scope != penstock.BudgetOfTeam && b.ScopeUID == "":
+	case b.Scope != store.BudgetOfTeam && b.ScopeUID == "":
 		return []penstock.FieldError{{
 			Pointer: "/scope_uid", Detail: fmt.Sprintf("is required with the scope %s", b.Scope),
 		}}
@@ -275,7 +275,7 @@ func checkScope(b penstock.SharedBudget) []penstock.FieldError {
 
 // scopeName returns the name of what a new budget is for, or an error if the team has nothing such.
 func scopeName(ctx context.Context, tx *store.Tx, team string, b penstock.SharedBudget) (string, error) {
-	if b.Scope == penstock.BudgetOfTeam {
+	if b.Scope == store.BudgetOfTeam {
 		return "", nil
 	}
 	name, err := tx.Budgets().ScopeName(ctx, team, b.Scope, b.ScopeUID)

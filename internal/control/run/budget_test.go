@@ -53,7 +53,7 @@ func TestBudgetFromItsCreationToItsEnd(t *testing.T) {
 		ctx := w.T.Context()
 		made := w.CreateBudget(testworld.OfTeam(penstock.BudgetTotal, 2.5))
 		want := penstock.SharedBudget{
-			Scope: penstock.BudgetOfTeam, Period: penstock.BudgetTotal, TimeZone: "UTC", MaxCostUSD: 2.5,
+			Scope: store.BudgetOfTeam, Period: penstock.BudgetTotal, TimeZone: "UTC", MaxCostUSD: 2.5,
 			Action: penstock.BudgetPause, NotifyAt: []float64{0.8},
 		}
 		ignored := cmpopts.IgnoreFields(penstock.SharedBudget{}, "UID", "CreatedAt", "UpdatedAt")
@@ -62,13 +62,13 @@ func TestBudgetFromItsCreationToItsEnd(t *testing.T) {
 		}
 		changed, err := w.Budgets.Update(ctx, w.Admin, made.UID, run.SharedBudgetRequest{
 			MaxCostUSD: new(0.0), Action: new(penstock.BudgetRefuse), TimeZone: new("Europe/Berlin"),
-			Period: new(penstock.BudgetDay), NotifyAt: &[]float64{1, 0.5}, Scope: new(penstock.BudgetOfTeam),
+			Period: new(penstock.BudgetDay), NotifyAt: &[]float64{1, 0.5}, Scope: new(store.BudgetOfTeam),
 		})
 		if err != nil {
 			w.T.Fatal(err)
 		}
 		want = penstock.SharedBudget{
-			Scope: penstock.BudgetOfTeam, Period: penstock.BudgetDay, TimeZone: "Europe/Berlin",
+			Scope: store.BudgetOfTeam, Period: penstock.BudgetDay, TimeZone: "Europe/Berlin",
 			Action: penstock.BudgetRefuse, NotifyAt: []float64{0.5, 1},
 		}
 		want.PeriodStart, want.PeriodEnd, _ = want.PeriodAt(penstock.Now())
@@ -129,13 +129,13 @@ func TestBudgetsOfEachScope(t *testing.T) {
 			period          penstock.BudgetPeriod
 			spent, reserved float64
 		}{
-			{penstock.BudgetOfTeam, "", "", penstock.BudgetTotal, 67, 3},
-			{penstock.BudgetOfTeam, "", "", penstock.BudgetMonth, 3, 3},
-			{penstock.BudgetOfFactory, factory.UID, "payments", penstock.BudgetTotal, 65, 3},
-			{penstock.BudgetOfFactory, factory.UID, "payments", penstock.BudgetMonth, 1, 3},
-			{penstock.BudgetOfAgent, factory.ForemanUID, "foreman of payments", penstock.BudgetTotal, 0, 0},
-			{penstock.BudgetOfAutomation, nightly.UID, "nightly of payments", penstock.BudgetTotal, 0, 0},
-			{penstock.BudgetOfKey, key.UID, "ci", penstock.BudgetTotal, 2, 3},
+			{store.BudgetOfTeam, "", "", penstock.BudgetTotal, 67, 3},
+			{store.BudgetOfTeam, "", "", penstock.BudgetMonth, 3, 3},
+			{store.BudgetOfFactory, factory.UID, "payments", penstock.BudgetTotal, 65, 3},
+			{store.BudgetOfFactory, factory.UID, "payments", penstock.BudgetMonth, 1, 3},
+			{store.BudgetOfAgent, factory.ForemanUID, "foreman of payments", penstock.BudgetTotal, 0, 0},
+			{store.BudgetOfAutomation, nightly.UID, "nightly of payments", penstock.BudgetTotal, 0, 0},
+			{store.BudgetOfKey, key.UID, "ci", penstock.BudgetTotal, 2, 3},
 		} {
 			req := run.SharedBudgetRequest{Scope: &c.scope, Period: &c.period, MaxCostUSD: new(100.0)}
 			if c.uid != "" {
@@ -193,27 +193,27 @@ func TestBadBudgetsAreRefused(t *testing.T) {
 			},
 			"a factory without its uid": {
 				run.SharedBudgetRequest{
-					Scope: new(penstock.BudgetOfFactory), Period: new(penstock.BudgetDay), MaxCostUSD: new(1.0),
+					Scope: new(store.BudgetOfFactory), Period: new(penstock.BudgetDay), MaxCostUSD: new(1.0),
 				},
 				[]string{"/scope_uid"},
 			},
 			"a factory that does not exist": {
 				run.SharedBudgetRequest{
-					Scope: new(penstock.BudgetOfFactory), ScopeUID: new(penstock.NewID()),
+					Scope: new(store.BudgetOfFactory), ScopeUID: new(penstock.NewID()),
 					Period: new(penstock.BudgetDay), MaxCostUSD: new(1.0),
 				},
 				[]string{"/scope_uid"},
 			},
 			"a team with a uid": {
 				run.SharedBudgetRequest{
-					Scope: new(penstock.BudgetOfTeam), ScopeUID: new("default"), Period: new(penstock.BudgetDay),
+					Scope: new(store.BudgetOfTeam), ScopeUID: new("default"), Period: new(penstock.BudgetDay),
 					MaxCostUSD: new(1.0),
 				},
 				[]string{"/scope_uid"},
 			},
 			"bad values": {
 				run.SharedBudgetRequest{
-					Scope: new(penstock.BudgetOfTeam), Period: new(penstock.BudgetPeriod("hour")), MaxCostUSD: new(-1.0),
+					Scope: new(store.BudgetOfTeam), Period: new(penstock.BudgetPeriod("hour")), MaxCostUSD: new(-1.0),
 					TimeZone: new("Mars/Olympus"), Action: new(penstock.BudgetAction("shout")), NotifyAt: &[]float64{1.1},
 				},
 				[]string{"/period", "/action", "/time_zone", "/max_cost_usd", "/notify_at"},
@@ -226,7 +226,7 @@ func TestBadBudgetsAreRefused(t *testing.T) {
 		}
 		b := w.CreateBudget(testworld.OfTeam(penstock.BudgetDay, 1))
 		_, err := w.Budgets.Update(ctx, w.Admin, b.UID, run.SharedBudgetRequest{
-			Scope: new(penstock.BudgetOfKey), ScopeUID: new("x"), Cleared: []string{"max_cost_usd"},
+			Scope: new(store.BudgetOfKey), ScopeUID: new("x"), Cleared: []string{"max_cost_usd"},
 		})
 		if diff := cmp.Diff([]string{"/max_cost_usd", "/scope", "/scope_uid"}, testworld.Pointers(err)); diff != "" {
 			w.T.Errorf("a change: %v, -want +got:\n%s", err, diff)

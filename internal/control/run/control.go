@@ -327,7 +327,7 @@ func promptEvents(run store.RunRow, p penstock.Prompt, attached []penstock.File)
 		}
 		content := []penstock.Block{penstock.Text(text)}
 		if len(attached) > 0 {
-			content = append(content, penstock.AttachmentsBlock(attached))
+			content = append(content, store.AttachmentsBlock(attached))
 		}
 		message := penstock.NewDraft(
 			penstock.EventMessage, now, penstock.Message{ID: p.ID, Role: penstock.RoleUser, Content: content, Timestamp: now},
@@ -432,8 +432,8 @@ func checkReport(d penstock.Draft) error {
 	if err := json.Unmarshal(d.Data, &report); err != nil {
 		return penstock.Invalid("/data", "is not a report about traffic")
 	}
-	if n := len(report.Hosts); n > penstock.MaxTrafficHosts {
-		return penstock.Invalid("/data/hosts", "has %d hosts; at most %d are allowed", n, penstock.MaxTrafficHosts)
+	if n := len(report.Hosts); n > store.MaxTrafficHosts {
+		return penstock.Invalid("/data/hosts", "has %d hosts; at most %d are allowed", n, store.MaxTrafficHosts)
 	}
 	for _, h := range report.Hosts {
 		if err := h.Check(); err != nil {

@@ -63,7 +63,7 @@ func (s *Catalog) modelsOf(name string) []string {
 	program := s.programs[name]
 	list := []string{}
 	for _, m := range s.offer.Load().models {
-		prefix := penstock.ProviderPrefix(m.ID)
+		prefix := store.ProviderPrefix(m.ID)
 		api, known := s.providers[prefix]
 		if m.DisableReason == "" &&
 			(program.AnyModel || known && (program.API == api || program.Provider == prefix)) {

@@ -45,7 +45,7 @@ var providerKeys = map[string]string{
 // to fix this.
 func NoProvider(model string) string {
 	text := "no connected worker has a provider for the model " + QuotedModel(model)
-	if key, known := providerKeys[penstock.ProviderPrefix(model)]; known {
+	if key, known := providerKeys[store.ProviderPrefix(model)]; known {
 		return fmt.Sprintf("%s: set %s on a worker, or cancel the run and create one with another model", text, key)
 	}
 	return text +
@@ -68,7 +68,7 @@ func (s *Catalog) knownModel(name string, workers []store.Worker) bool {
 			return true
 		}
 	}
-	provider := penstock.ProviderPrefix(name)
+	provider := store.ProviderPrefix(name)
 	return slices.ContainsFunc(s.offer.Load().models, func(m penstock.ModelInfo) bool { return m.ID == name }) ||
 		slices.ContainsFunc(workers, func(w store.Worker) bool { return slices.Contains(w.Providers, provider) })
 }

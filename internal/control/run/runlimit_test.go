@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -83,7 +84,7 @@ func TestConfigurationsAreBounded(t *testing.T) {
 // Pages stay small however large runs are, and together the pages have all runs.
 func TestPagesOfRunsAreBounded(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		prompt := strings.Repeat("p", penstock.MaxListedPrompt-1) + "é" + strings.Repeat("q", 50_000)
+		prompt := strings.Repeat("p", store.MaxListedPrompt-1) + "é" + strings.Repeat("q", 50_000)
 		var want []string
 		for range 25 { // a control character is six bytes of JSON and one byte in the database
 			created := w.Create(
@@ -102,12 +103,12 @@ func TestPagesOfRunsAreBounded(t *testing.T) {
 				w.T.Fatalf("page %d: %d runs, %v", pages, len(page.Runs), err)
 			}
 			text, err := json.Marshal(page)
-			if err != nil || len(text) > penstock.MaxPageBytes {
+			if err != nil || len(text) > store.MaxPageBytes {
 				w.T.Errorf("page %d: %d runs are %d bytes: %v", pages, len(page.Runs), len(text), err)
 			}
 			for _, r := range page.Runs {
 				got = append(got, r.ID)
-				if r.Prompt != prompt[:penstock.MaxListedPrompt-1] || !r.PromptCut {
+				if r.Prompt != prompt[:store.MaxListedPrompt-1] || !r.PromptCut {
 					w.T.Errorf("the prompt in a list has %d bytes, cut %v", len(r.Prompt), r.PromptCut)
 				}
 			}

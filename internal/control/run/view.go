@@ -113,12 +113,12 @@ func (s *Runs) List(ctx context.Context, p penstock.Principal, q penstock.RunQue
 // fitPage returns how many runs fit on a page, at least one if any exists. As JSON, texts may
 // be six times as long as in the database.
 func fitPage(runs []penstock.Run, bytes int64) int {
-	if 6*bytes <= penstock.MaxPageBytes {
+	if 6*bytes <= store.MaxPageBytes {
 		return len(runs)
 	}
 	size := 100 // of the rest of the page
 	for i, r := range runs {
-		if size += len(mustMarshal(r)) + 1; size > penstock.MaxPageBytes && i > 0 {
+		if size += len(mustMarshal(r)) + 1; size > store.MaxPageBytes && i > 0 {
 			return i
 		}
 	}

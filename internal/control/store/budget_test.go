@@ -14,7 +14,7 @@ import (
 
 func newBudget(change func(*store.BudgetRow)) store.BudgetRow {
 	b := store.BudgetRow{SharedBudget: penstock.SharedBudget{
-		UID: penstock.NewUID(), Scope: penstock.BudgetOfTeam, Period: penstock.BudgetTotal, TimeZone: "UTC", MaxCostUSD: 10,
+		UID: penstock.NewUID(), Scope: store.BudgetOfTeam, Period: penstock.BudgetTotal, TimeZone: "UTC", MaxCostUSD: 10,
 		Action: penstock.BudgetPause, NotifyAt: []float64{0.5, 0.8}, CreatedAt: penstock.Now(), UpdatedAt: penstock.Now(),
 	}, Team: store.DefaultTeam, MaxCost: 10e9}
 	if change != nil {

@@ -11,10 +11,10 @@ import (
 
 // scopeRows has, by scope, what a team's budgets can name: a SELECT of uid and name. The team is $1.
 var scopeRows = map[penstock.BudgetScope]string{
-	penstock.BudgetOfFactory:    "SELECT uid, name FROM factories WHERE team = $1 AND deleted_at = 0",
-	penstock.BudgetOfAgent:      "SELECT uid, name FROM identities WHERE team = $1 AND deleted_at = 0",
-	penstock.BudgetOfAutomation: "SELECT uid, name FROM automations WHERE team = $1",
-	penstock.BudgetOfKey:        "SELECT uid, name FROM api_keys WHERE team = $1 AND revoked_at = 0",
+	BudgetOfFactory:    "SELECT uid, name FROM factories WHERE team = $1 AND deleted_at = 0",
+	BudgetOfAgent:      "SELECT uid, name FROM identities WHERE team = $1 AND deleted_at = 0",
+	BudgetOfAutomation: "SELECT uid, name FROM automations WHERE team = $1",
+	BudgetOfKey:        "SELECT uid, name FROM api_keys WHERE team = $1 AND revoked_at = 0",
 }
 
 // ScopeName returns the name of what a budget of this scope is for; absence is
@@ -34,7 +34,7 @@ func (bs BudgetsTx) ScopeName(
 func (bs Budgets) ScopeNames(ctx context.Context, team string) (map[string]string, error) {
 	type named struct{ uid, name string }
 	names := map[string]string{}
-	for _, scope := range penstock.BudgetScopes() {
+	for _, scope := range BudgetScopes() {
 		if scopeRows[scope] == "" {
 			continue
 		}
@@ -83,4 +83,18 @@ func (bs BudgetsTx) RunToBudget(ctx context.Context, team, id string) (RunRow, e
 		return RunRow{}, err
 	}
 	return bs.tx.Runs().Lock(ctx, id)
+}
+
+// The scopes. A budget of BudgetOfKey counts the runs that an API key has created.
+const (
+	BudgetOfTeam       penstock.BudgetScope = "team"
+	BudgetOfFactory    penstock.BudgetScope = "factory"
+	BudgetOfAgent      penstock.BudgetScope = "agent"
+	BudgetOfAutomation penstock.BudgetScope = "automation"
+	BudgetOfKey        penstock.BudgetScope = "key"
+)
+
+// BudgetScopes lists the scopes, the widest first.
+func BudgetScopes() []penstock.BudgetScope {
+	return []penstock.BudgetScope{BudgetOfTeam, BudgetOfFactory, BudgetOfAgent, BudgetOfAutomation, BudgetOfKey}
 }

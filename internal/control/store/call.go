@@ -118,10 +118,10 @@ func (r RunRow) Bequeath() []string {
 		of  penstock.BudgetScope
 		uid string
 	}{
-		{penstock.BudgetOfFactory, r.FactoryUID},
-		{penstock.BudgetOfAgent, r.AgentUID},
-		{penstock.BudgetOfAutomation, r.AutomationID},
-		{penstock.BudgetOfKey, r.KeyUID},
+		{BudgetOfFactory, r.FactoryUID},
+		{BudgetOfAgent, r.AgentUID},
+		{BudgetOfAutomation, r.AutomationID},
+		{BudgetOfKey, r.KeyUID},
 	} {
 		if scope.uid != "" {
 			list = append(list, ofScope(scope.of, scope.uid).entry)
@@ -146,13 +146,13 @@ func ofRun(id string) callFilter { return callFilter{"run_id", id, "run:" + id} 
 
 func ofScope(scope penstock.BudgetScope, uid string) callFilter {
 	switch scope {
-	case penstock.BudgetOfFactory:
+	case BudgetOfFactory:
 		return callFilter{"factory_uid", uid, "factory:" + uid}
-	case penstock.BudgetOfAgent:
+	case BudgetOfAgent:
 		return callFilter{"agent_uid", uid, "agent:" + uid}
-	case penstock.BudgetOfAutomation:
+	case BudgetOfAutomation:
 		return callFilter{"automation_id", uid, "automation:" + uid}
-	case penstock.BudgetOfKey:
+	case BudgetOfKey:
 		return callFilter{"key_uid", uid, "key:" + uid}
 	}
 	return callFilter{}

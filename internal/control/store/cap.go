@@ -26,7 +26,7 @@ func (r RunRow) above() []string {
 	var list []string
 	for _, key := range penstock.MorePayers(r.Payers, r.Senders...) {
 		if key != r.KeyUID {
-			list = append(list, ofScope(penstock.BudgetOfKey, key).entry)
+			list = append(list, ofScope(BudgetOfKey, key).entry)
 		}
 	}
 	return penstock.MorePayers(list, r.Inherited...)
@@ -52,7 +52,7 @@ func (p payer) nearest(scope penstock.BudgetScope) string {
 }
 
 func (p payer) counts(b *BudgetRow) bool {
-	return p.team == b.Team && (b.Scope == penstock.BudgetOfTeam ||
+	return p.team == b.Team && (b.Scope == BudgetOfTeam ||
 		slices.Contains(p.entries, ofScope(b.Scope, b.ScopeUID).entry))
 }
 

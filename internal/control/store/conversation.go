@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/penstock-dev/penstock"
@@ -297,4 +299,24 @@ func (c Conversations) EndedSession(ctx context.Context, sessionID string) (stri
 		return "", err
 	}
 	return ids[0], nil
+}
+
+// AttachmentsBlock names the files of a follow-up in its message.
+func AttachmentsBlock(files []penstock.File) penstock.Block {
+	type attached struct {
+		ID        string `json:"attachment_id"`
+		Filename  string `json:"filename"`
+		MimeType  string `json:"mime_type"`
+		SizeBytes int64  `json:"size_bytes"`
+		Path      string `json:"path"` // in the workspace
+	}
+	list := make([]attached, len(files))
+	for i, f := range files {
+		list[i] = attached{f.ID, path.Base(f.Path), f.MimeType, f.Size, f.Path}
+	}
+	data, err := json.Marshal(map[string][]attached{"attachments": list})
+	if err != nil {
+		panic("penstock: files cannot be marshaled: " + err.Error())
+	}
+	return penstock.Block{Type: penstock.BlockEvent, Name: "attachments", Data: data}
 }

@@ -199,7 +199,7 @@ func (fs Factories) List(
 			return nil, "", fmt.Errorf("list factories: %w", err)
 		}
 		bytes += len(marshal(r.Factory))
-		if more = len(list) == limit || bytes > penstock.MaxPageBytes && len(list) > 0; more {
+		if more = len(list) == limit || bytes > MaxPageBytes && len(list) > 0; more {
 			break
 		}
 		list = append(list, r)

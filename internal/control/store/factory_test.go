@@ -62,7 +62,7 @@ func TestAPageOfFactoriesEndsByItsBytes(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		huge := penstock.Overrides{
-			MCPServers: map[string]penstock.MCPServer{"x": {Command: strings.Repeat("x", penstock.MaxPageBytes/2)}},
+			MCPServers: map[string]penstock.MCPServer{"x": {Command: strings.Repeat("x", store.MaxPageBytes/2)}},
 		}
 		var want, got []string
 		for _, name := range []string{"a", "b", "c", "d"} {

@@ -95,7 +95,7 @@ func (bs budgetReads) limitsNow(ctx context.Context, payers []payer) ([][]limit,
 func (bs BudgetsTx) ShortOfKeys(ctx context.Context, team string, keys []string) (*penstock.BudgetShortage, error) {
 	p := payer{team: team}
 	for _, key := range keys {
-		p.entries = append(p.entries, ofScope(penstock.BudgetOfKey, key).entry)
+		p.entries = append(p.entries, ofScope(BudgetOfKey, key).entry)
 	}
 	if len(p.entries) == 0 {
 		return nil, nil //nolint:nilnil // nothing is short
@@ -105,7 +105,7 @@ func (bs BudgetsTx) ShortOfKeys(ctx context.Context, team string, keys []string)
 		return nil, err
 	}
 	for _, l := range lists[0] {
-		if l.spent() && l.shared != nil && l.shared.Scope == penstock.BudgetOfKey {
+		if l.spent() && l.shared != nil && l.shared.Scope == BudgetOfKey {
 			short := l.shortOfCost(0)
 			short.BudgetName, err = bs.name(ctx, l)
 			return short, err

@@ -156,7 +156,7 @@ func readCursor(text, filter, column string) (id string, value any, err error) {
 // listedColumns are the columns of a run in a list, and the size of its artifacts. They read one
 // character more of a prompt than is shown, to see whether it is cut.
 var listedColumns = strings.Replace(
-	runColumns, "r.prompt,", fmt.Sprintf("substr(r.prompt, 1, %d),", penstock.MaxListedPrompt+1), 1,
+	runColumns, "r.prompt,", fmt.Sprintf("substr(r.prompt, 1, %d),", MaxListedPrompt+1), 1,
 ) + `, CAST((
 		SELECT COALESCE(sum(256 + octet_length(a.data)), 0)
 		FROM artifacts a
@@ -188,11 +188,11 @@ func (rs Runs) readPage(ctx context.Context, page runsPage, list *RunList) error
 			return fmt.Errorf("list runs: %w", err)
 		}
 		size := r.size + artifacts
-		if list.Bytes+size > penstock.MaxPageBytes && len(list.Rows) > 0 {
+		if list.Bytes+size > MaxPageBytes && len(list.Rows) > 0 {
 			list.More = true
 			break
 		}
-		r.Prompt, r.PromptCut = cutText(r.Prompt, penstock.MaxListedPrompt)
+		r.Prompt, r.PromptCut = cutText(r.Prompt, MaxListedPrompt)
 		list.Rows, list.sorted, list.Bytes = append(list.Rows, r), append(list.sorted, sorted), list.Bytes+size
 	}
 	return rows.Err()
@@ -291,7 +291,7 @@ var rareBy = []struct {
 	{"automation_id", func(q penstock.RunQuery) string { return q.AutomationID }},
 	{"schedule_id", func(q penstock.RunQuery) string { return q.ScheduleID }},
 	{"environment_id", func(q penstock.RunQuery) string {
-		return strings.TrimPrefix(q.EnvironmentID, penstock.EmptyEnvironment)
+		return strings.TrimPrefix(q.EnvironmentID, EmptyEnvironment)
 	}},
 }
 
@@ -373,7 +373,7 @@ func runFilter(v Viewer, q penstock.RunQuery) *where {
 		}
 	}
 	equal("r.webhook_uid", q.WebhookUID)
-	if q.EnvironmentID == penstock.EmptyEnvironment {
+	if q.EnvironmentID == EmptyEnvironment {
 		w.add("r.environment_id = ''")
 	}
 	if q.CreatedAfter != 0 {
@@ -438,3 +438,7 @@ func sortedKeys(m map[string]string) []string {
 	slices.Sort(keys)
 	return keys
 }
+
+// EmptyEnvironment is the value of the environment filter that selects runs
+// without an environment.
+const EmptyEnvironment = "empty-environment"

@@ -105,7 +105,7 @@ func TestListFilters(t *testing.T) {
 			"updated after": {penstock.RunQuery{UpdatedAfter: 1000, CreatedBefore: 3000}, []string{"full"}},
 			"environment":   {penstock.RunQuery{EnvironmentID: "env"}, []string{"full"}},
 			"no environment": {
-				penstock.RunQuery{EnvironmentID: penstock.EmptyEnvironment}, []string{"cancelled", "personal", "plain"},
+				penstock.RunQuery{EnvironmentID: store.EmptyEnvironment}, []string{"cancelled", "personal", "plain"},
 			},
 			"skill":            {penstock.RunQuery{Skill: "acme/app:review"}, []string{"full"}},
 			"skill by its id":  {penstock.RunQuery{Skill: "acme/app:x/review/SKILL.md"}, []string{"full"}},
@@ -200,7 +200,7 @@ func TestPagesEndByBytes(t *testing.T) {
 		}
 		huge := add(func(r *store.NewRun) {
 			r.CreatedAt = 2000
-			r.Config = &penstock.Config{Env: map[string]string{"A": strings.Repeat("x", penstock.MaxPageBytes+1)}}
+			r.Config = &penstock.Config{Env: map[string]string{"A": strings.Repeat("x", store.MaxPageBytes+1)}}
 		})
 		withArtifacts := add(func(r *store.NewRun) { r.CreatedAt = 3000 })
 		for i := range 100 {
@@ -212,7 +212,7 @@ func TestPagesEndByBytes(t *testing.T) {
 				return err
 			})
 		}
-		long := strings.Repeat("é", penstock.MaxListedPrompt) + "€"
+		long := strings.Repeat("é", store.MaxListedPrompt) + "€"
 		add(func(r *store.NewRun) { r.CreatedAt, r.Prompt = 4000, "a"+long })
 		slices.Sort(want)
 		for _, limit := range []int{1, 7, 500} {
@@ -228,7 +228,7 @@ func TestPagesEndByBytes(t *testing.T) {
 					bytes += len(r.Prompt) + len(r.Config.Env["A"])
 					got = append(got, r.ID)
 				}
-				if last := list.Rows[len(list.Rows)-1].ID; bytes > penstock.MaxPageBytes && (last != huge || len(list.Rows) > 1) {
+				if last := list.Rows[len(list.Rows)-1].ID; bytes > store.MaxPageBytes && (last != huge || len(list.Rows) > 1) {
 					t.Errorf("page %d of %d: %d runs have %d bytes", pages, limit, len(list.Rows), bytes)
 				}
 				if int64(bytes) > list.Bytes {
@@ -241,7 +241,7 @@ func TestPagesEndByBytes(t *testing.T) {
 				}
 				if !list.More {
 					last := list.Rows[len(list.Rows)-1]
-					if want := ("a" + long)[:penstock.MaxListedPrompt-1]; last.Prompt != want || !last.PromptCut {
+					if want := ("a" + long)[:store.MaxListedPrompt-1]; last.Prompt != want || !last.PromptCut {
 						t.Errorf("the prompt has %d bytes, cut %v; want %d", len(last.Prompt), last.PromptCut, len(want))
 					}
 					break

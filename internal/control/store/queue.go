@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -215,7 +216,7 @@ func (r RunRow) provider() string {
 	if r.Harness != penstock.HarnessBuiltin || r.Config == nil {
 		return ""
 	}
-	return penstock.ProviderPrefix(r.Config.Model())
+	return ProviderPrefix(r.Config.Model())
 }
 
 // Can reports whether the worker meets the requirements.
@@ -254,4 +255,27 @@ func (qu Queue) Goodbye(ctx context.Context, workerID string) error {
 		_, err := tx.exec(ctx, "DELETE FROM workers WHERE id = $1", workerID)
 		return err
 	})
+}
+
+// noProvider is the ProviderPrefix of a model that belongs to no provider.
+const noProvider = "?"
+
+// maxProvider limits a provider's prefix, in bytes.
+const maxProvider = 100
+
+// ProviderPrefix returns the prefix of the model ids of a provider, such as "anthropic/". It is ""
+// if no provider is needed: for demo/offline, and without a model. The built-in agent may not know
+// the provider.
+func ProviderPrefix(modelID string) string {
+	if modelID == "" || modelID == penstock.ModelOffline {
+		return ""
+	}
+	id, known := penstock.CanonicalModelID(modelID)
+	provider, model, _ := strings.Cut(id, "/")
+	switch {
+	case known:
+	case provider == "" || model == "" || provider == "demo" || len(provider) >= maxProvider:
+		return noProvider
+	}
+	return provider + "/"
 }

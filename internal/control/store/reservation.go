@@ -254,8 +254,8 @@ func (m *reserveCall) call(now penstock.Time) *Call {
 	c := &Call{
 		ID: m.ID, Team: p.team, RunID: p.run, ExecutionID: m.lease.ExecutionID, token: hashToken(m.lease.Token),
 		State: CallReserved, CreatedAt: now, Provider: m.Provider, Model: m.Model,
-		FactoryUID: p.nearest(penstock.BudgetOfFactory), AgentUID: p.nearest(penstock.BudgetOfAgent),
-		AutomationID: p.nearest(penstock.BudgetOfAutomation), KeyUID: p.nearest(penstock.BudgetOfKey),
+		FactoryUID: p.nearest(BudgetOfFactory), AgentUID: p.nearest(BudgetOfAgent),
+		AutomationID: p.nearest(BudgetOfAutomation), KeyUID: p.nearest(BudgetOfKey),
 		inherited: p.inherited, Unpriced: m.Unpriced, capped: m.got.Capped, outputLimit: output,
 		Cost: m.Cost(output), total: m.Tokens(output),
 		Tokens: penstock.TokenUsage{Input: m.InputTokens, Output: output * m.Completions},

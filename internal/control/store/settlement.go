@@ -144,8 +144,8 @@ func (cs CallsTx) AddReported(ctx context.Context, run RunRow, c Call) error {
 	p := run.payer()
 	c.Team, c.RunID, c.ExecutionID, c.State, c.Reported = run.Team, run.ID, run.ExecutionID, CallSettled, true
 	c.CreatedAt, c.SettledAt, c.inherited, c.total = now, now, p.inherited, c.Tokens.Total()
-	c.FactoryUID, c.AgentUID = p.nearest(penstock.BudgetOfFactory), p.nearest(penstock.BudgetOfAgent)
-	c.AutomationID, c.KeyUID = p.nearest(penstock.BudgetOfAutomation), p.nearest(penstock.BudgetOfKey)
+	c.FactoryUID, c.AgentUID = p.nearest(BudgetOfFactory), p.nearest(BudgetOfAgent)
+	c.AutomationID, c.KeyUID = p.nearest(BudgetOfAutomation), p.nearest(BudgetOfKey)
 	if err := callFields.add(ctx, cs.tx, &c); err != nil {
 		return fmt.Errorf("add the reported usage of run %s: %w", run.ID, err)
 	}

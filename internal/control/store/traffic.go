@@ -81,7 +81,7 @@ func (e ExecutionsTx) setTraffic(ctx context.Context, l penstock.Lease, hosts []
 			SET requests = $1, bytes_in = $2, bytes_out = $3, refused = $4, reason = $5
 			WHERE run_id = $6 AND execution_id = $7 AND host = $8 AND port = $9 AND mode = $10
 				AND requests <= $1 AND bytes_in <= $2 AND bytes_out <= $3 AND refused <= $4`, row...)
-		if err == nil && n == 0 && known < penstock.MaxTrafficHosts {
+		if err == nil && n == 0 && known < MaxTrafficHosts {
 			n, err = e.tx.exec(ctx, `INSERT INTO run_hosts
 				(requests, bytes_in, bytes_out, refused, reason, run_id, execution_id, host, port, mode)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
@@ -137,3 +137,7 @@ func (e Executions) Traffic(ctx context.Context, runID string) ([]penstock.HostT
 	}
 	return sums, err
 }
+
+const (
+	MaxTrafficHosts = 1000 // of an execution
+)

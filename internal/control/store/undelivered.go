@@ -69,7 +69,7 @@ func (fs FollowupsTx) giveUp(ctx context.Context, list []Followup) error {
 func (f Followup) ConversationMessage(at penstock.Time, undelivered bool) penstock.Message {
 	content := []penstock.Block{penstock.Text(f.Message)}
 	if len(f.Attachments) > 0 {
-		content = append(content, penstock.AttachmentsBlock(FilesOf(f.Attachments)))
+		content = append(content, AttachmentsBlock(FilesOf(f.Attachments)))
 	}
 	if undelivered {
 		content = append(content, penstock.Undelivered(f.ID))

@@ -415,7 +415,7 @@ func ClockAutomation(name string, crons ...string) factory.AutomationRequest {
 func (w *World) AddBudget(change func(*store.BudgetRow)) store.BudgetRow {
 	w.T.Helper()
 	b := store.BudgetRow{SharedBudget: penstock.SharedBudget{
-		UID: penstock.NewUID(), Scope: penstock.BudgetOfTeam, Period: penstock.BudgetTotal, TimeZone: "UTC", MaxCostUSD: 10,
+		UID: penstock.NewUID(), Scope: store.BudgetOfTeam, Period: penstock.BudgetTotal, TimeZone: "UTC", MaxCostUSD: 10,
 		Action: penstock.BudgetPause, CreatedAt: penstock.Now(), UpdatedAt: penstock.Now(),
 	}, Team: store.DefaultTeam}
 	if change != nil {
@@ -477,7 +477,7 @@ func (w *World) CreateBudget(req run.SharedBudgetRequest) penstock.SharedBudget 
 
 // OfTeam requests a budget of the team.
 func OfTeam(period penstock.BudgetPeriod, usd float64) run.SharedBudgetRequest {
-	return run.SharedBudgetRequest{Scope: new(penstock.BudgetOfTeam), Period: &period, MaxCostUSD: &usd}
+	return run.SharedBudgetRequest{Scope: new(store.BudgetOfTeam), Period: &period, MaxCostUSD: &usd}
 }
 
 // Pointers returns the pointers of the errors of fields in err.

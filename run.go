@@ -262,21 +262,6 @@ type RunRequest struct {
 	Configs []Config `json:"configs,omitempty"`
 }
 
-// RunCreated is the response to a RunRequest.
-type RunCreated struct {
-	ID         string `json:"run_id"`
-	TaskID     string `json:"task_id"`
-	State      State  `json:"state"`
-	AtCapacity bool   `json:"at_capacity"` // no worker has a free slot for it now
-	// Outcome is what became of the request. With a subject, the run may be an older one.
-	Outcome CallOutcome `json:"outcome"`
-	// ForkGroup and Runs are set if the request was for attempts. The run is then the first of Runs.
-	ForkGroup string      `json:"fork_group,omitempty"`
-	Runs      []ForkedRun `json:"runs,omitempty"`
-
-	Warnings []string `json:"-"` // in ASCII, without commas; sent in a header
-}
-
 // ForkedRun is a run of a fork group that was created now.
 type ForkedRun struct {
 	ID    string `json:"run_id"`

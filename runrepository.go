@@ -17,9 +17,6 @@ type RunRepository struct {
 	Path       string `json:"path,omitempty"`
 }
 
-// MaxRunRepositories is how many repositories one configuration may name.
-const MaxRunRepositories = 20
-
 // ReadByWorker reports whether the worker reads the repository with rights of its own: its ssh key, or
 // what its user may read. An https URL is read without them.
 func (r RunRepository) ReadByWorker() bool {

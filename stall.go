@@ -22,12 +22,6 @@ type StalledEvent struct {
 // OnStall says what happens to a run that stalls, besides the alert.
 type OnStall string
 
-// What happens; the empty value is the one of the server.
-const (
-	StallAlert  OnStall = "alert"  // nothing
-	StallCancel OnStall = "cancel" // the run is cancelled
-)
-
 // The bounds of the time after which a run stalls.
 const (
 	MinStallAfter = time.Minute

@@ -52,16 +52,6 @@ func (r SubjectRules) Followups() int {
 	return *r.MaxFollowups
 }
 
-// CallOutcome is what became of a request for a run about a subject.
-type CallOutcome string
-
-// CallStarted means that the request started a run.
-const (
-	CallStarted   CallOutcome = "started"
-	CallContinued CallOutcome = "continued"   // a run on the subject gets its prompt in a follow-up
-	CallMerged    CallOutcome = "merged_into" // its prompt joined the first one of a run that has not begun
-)
-
 // SubjectScope says which automations work on a subject in one run.
 type SubjectScope string
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 type automationCmds struct {
@@ -164,7 +165,7 @@ func (cmd *automationRunCmd) Run(ctx context.Context, std *stdio, in *connection
 	if err != nil {
 		return err
 	}
-	return perform(ctx, c, http.MethodPost, path, nil, func(run penstock.RunCreated) error {
+	return perform(ctx, c, http.MethodPost, path, nil, func(run run.Created) error {
 		return std.facts([]fact{{"run", run.ID}, {"state", string(run.State)}})
 	})
 }

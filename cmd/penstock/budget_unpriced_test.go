@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -48,7 +49,7 @@ func TestALocalModelWithoutAPriceIsRefusedAtCreation(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Restart()
-		var created penstock.RunCreated
+		var created run.Created
 		fromJSON(t, string(send(t, s, http.MethodPost, "/agent/runs", fmt.Sprintf(body, "")).body), &created)
 		env := client(s)
 		testkit.Eventually(t, time.Minute, func() error { return inState(t, env, created.ID, penstock.StateSucceeded) })
@@ -103,7 +104,7 @@ func TestAFollowUpBringsNoCapToARunWithoutAPrice(t *testing.T) {
 	h.ask(http.MethodPost, "/budgets", map[string]any{
 		"scope": "key", "scope_uid": key.UID, "period": "month", "max_cost_usd": 50,
 	}, http.StatusCreated, nil)
-	var run penstock.RunCreated
+	var run run.Created
 	h.ask(http.MethodPost, "/agent/runs", map[string]any{
 		"prompt": "Fix it.", "config": map[string]any{"model_id": "ollama/qwen3"},
 	}, http.StatusOK, &run)

@@ -333,7 +333,7 @@ func (w *capWorld) start(r cappedRun) (id string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var created penstock.RunCreated
+	var created run.Created
 	got := send(w.t, w.server, http.MethodPost, "/agent/runs", string(body))
 	if json.Unmarshal(got.body, &created) != nil || created.ID == "" {
 		w.t.Fatalf("create a run: %s", got.body)

@@ -40,7 +40,7 @@ func (h *hooked) over(id string) penstock.Run {
 // run creates a run and waits for its end.
 func (h *hooked) run(body map[string]any) penstock.Run {
 	h.t.Helper()
-	var created penstock.RunCreated
+	var created run.Created
 	h.ask(http.MethodPost, "/agent/runs", body, http.StatusOK, &created)
 	return h.over(created.ID)
 }
@@ -204,7 +204,9 @@ func TestRemoteWorkerGetsTheSettingsOfTheFactory(t *testing.T) {
 		t.Error("the records hold the password of the registry")
 	}
 	start := func(config map[string]any) string {
-		var created penstock.RunCreated
+		var created struct {
+			ID string `json:"run_id"`
+		}
 		h.ask(
 			http.MethodPost, "/agent/runs",
 			map[string]any{"prompt": "demo: run sleep 600", "agent_identity_uid": f.ForemanUID, "config": config}, http.StatusOK,

@@ -116,7 +116,7 @@ func TestAutomations(t *testing.T) {
 	)
 	got = call(t, env, "automation", "run", "fix-builds", "-o", "json")
 	got.want(t, 0)
-	var byHand penstock.RunCreated
+	var byHand run.Created
 	fromJSON(t, got.out, &byHand)
 	call(t, env, "run", "get", byHand.ID).want(t, 0, "Mend it.")
 	call(t, env, "automation", "delete", "renamed", "fix-builds").want(t, 0)

@@ -51,7 +51,7 @@ func createRun(t *testing.T, s *testkit.Server, prompt string) (id string, ok bo
 		}
 		return "", false
 	}
-	var created penstock.RunCreated
+	var created run.Created
 	if err := json.Unmarshal(got.body, &created); err != nil || got.status != http.StatusOK {
 		t.Fatalf("got %d: %s", got.status, got.body)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -36,7 +37,7 @@ func TestAutomationFailsARunThatDidNothing(t *testing.T) {
 
 		run := func(automation string) string {
 			t.Helper()
-			made := callFor[penstock.RunCreated](t, env, "automation", "run", automation)
+			made := callFor[run.Created](t, env, "automation", "run", automation)
 			return made.ID
 		}
 		id := run("strict")

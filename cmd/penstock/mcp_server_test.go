@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -23,7 +24,7 @@ func TestAnMCPServerThatDoesNotStart(t *testing.T) {
 		{"not required", "false", penstock.StateSucceeded},
 		{"required", "true", penstock.StateFailed},
 	} {
-		var created penstock.RunCreated
+		var created run.Created
 		body := send(t, s, http.MethodPost, "/agent/runs", `{"prompt": "demo: say hello", "config": {"mcp_servers": {
 			"broken": {"command": "sh", "args": ["-c", "echo no database >&2; exit 3"], "required": `+test.required+`}
 		}}}`).body

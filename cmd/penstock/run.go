@@ -68,11 +68,11 @@ type callSubject struct {
 }
 
 // noteOutcome says that a call has reached a run that was there already.
-func (s *stdio) noteOutcome(outcome penstock.CallOutcome) {
+func (s *stdio) noteOutcome(outcome run.CallOutcome) {
 	switch outcome {
-	case penstock.CallContinued:
+	case run.CallContinued:
 		s.notef("a run works on the subject already, or has succeeded lately: it gets the prompt as a follow-up")
-	case penstock.CallMerged:
+	case run.CallMerged:
 		s.notef("a run on the subject has not begun yet: it gets the prompt together with its own")
 	}
 }
@@ -133,7 +133,7 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 	if (body["attempts"] != nil || body["configs"] != nil) && cmd.Watch {
 		return exitf(exitUsage, "--watch follows a single run; use --wait, or run watch with the ID of one of the attempts")
 	}
-	var created penstock.RunCreated
+	var created run.Created
 	raw, err := c.call(ctx, http.MethodPost, "agent/runs", body, &created)
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 }
 
 // printCreated prints the ID of each new run.
-func printCreated(std *stdio, created penstock.RunCreated) {
+func printCreated(std *stdio, created run.Created) {
 	if created.Runs == nil {
 		fmt.Fprintln(std.out, cleanLine(created.ID))
 		return
@@ -183,7 +183,7 @@ func (s *stdio) printGroup(group string, runs []penstock.ForkedRun) {
 }
 
 // waitForCreated waits until each new run has ended. It returns the outcome of the first that did not succeed.
-func waitForCreated(ctx context.Context, std *stdio, c *client, created penstock.RunCreated) (first error) {
+func waitForCreated(ctx context.Context, std *stdio, c *client, created run.Created) (first error) {
 	if created.Runs == nil {
 		return waitForRun(ctx, std, c, created.ID, false)
 	}

@@ -26,7 +26,7 @@ func TestPlaceInTheQueue(t *testing.T) {
 				},
 			},
 		)
-		create := func(body string) (created penstock.RunCreated) {
+		create := func(body string) (created run.Created) {
 			t.Helper()
 			if err := json.Unmarshal(send(t, s, http.MethodPost, "/agent/runs", body).body, &created); err != nil {
 				t.Fatal(err)

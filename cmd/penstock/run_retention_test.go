@@ -36,7 +36,7 @@ func TestOldRunsAreRemoved(t *testing.T) {
 		w := h.tokenHook("orders")
 		h.automation(w, "handle", "demo: artifact event-payload.json", nil)
 		h.automation(w, "ask", "demo: ask What now?", nil)
-		var over penstock.RunCreated
+		var over run.Created
 		h.ask(http.MethodPost, "/agent/runs", map[string]any{
 			"prompt": "remarkable\ndemo: write a b\ndemo: artifact a", "metadata": map[string]string{"kind": "old"},
 			"attachments": []any{map[string]any{"file_name": "n", "mime_type": "text/plain", "data": "aGk="}},

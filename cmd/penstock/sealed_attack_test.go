@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -122,7 +123,7 @@ func attackRun(t *testing.T, s *testkit.Server, harness string, config map[strin
 		t.Fatal(err)
 	}
 	got := send(t, s, http.MethodPost, "/agent/runs", string(body))
-	var run penstock.RunCreated
+	var run run.Created
 	if err := json.Unmarshal(got.body, &run); err != nil || got.status != http.StatusOK {
 		t.Fatalf("got %d %s", got.status, got.body)
 	}

@@ -166,7 +166,7 @@ harnesses:
 	}
 	created := send(t, s, http.MethodPost, "/agent/runs", `{"prompt": "Ask.", "config": {"harness": {"type": "ask"},
 		"harness_auth_secrets": {"ask_auth_secret_name": "OPENAI_API_KEY"}}}`)
-	var run penstock.RunCreated
+	var run run.Created
 	if err := json.Unmarshal(created.body, &run); err != nil || created.status != http.StatusOK {
 		t.Fatalf("got %d %s", created.status, created.body)
 	}

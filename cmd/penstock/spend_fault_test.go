@@ -55,7 +55,7 @@ func TestCallsWaitForTheServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var created penstock.RunCreated
+		var created run.Created
 		fromJSON(t, string(send(t, s, http.MethodPost, "/agent/runs", string(body)).body), &created)
 		one := func(n *atomic.Int64) func() error {
 			return func() error {

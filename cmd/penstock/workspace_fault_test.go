@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/execution/worker"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -110,7 +111,7 @@ func (w *killedWorld) prepare(round int) {
 
 func (w *killedWorld) create(prompt string, count int) (ids []string) {
 	w.t.Helper()
-	var created penstock.RunCreated
+	var created run.Created
 	w.do(http.MethodPost, "/agent/runs", map[string]any{
 		"prompt": prompt, "config": map[string]any{"environment_id": w.environment}, "attempts": count,
 	}, &created)

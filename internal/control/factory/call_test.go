@@ -29,7 +29,7 @@ func about(prompt string, busy penstock.WhenBusy) penstock.RunRequest {
 	return penstock.RunRequest{Prompt: prompt, Subject: "acme/shop#7", WhenBusy: busy}
 }
 
-func (w *callers) call(prompt string, busy penstock.WhenBusy, want penstock.CallOutcome) penstock.RunCreated {
+func (w *callers) call(prompt string, busy penstock.WhenBusy, want run.CallOutcome) run.Created {
 	w.T.Helper()
 	created := w.Create(about(prompt, busy))
 	if created.Outcome != want || created.TaskID != created.ID {
@@ -99,14 +99,14 @@ func TestCallsAboutASubjectReachItsRun(t *testing.T) {
 	} {
 		t.Run("when busy "+string(busy), func(t *testing.T) {
 			withCallers(t, func(w *callers) {
-				first := w.call("a", busy, penstock.CallStarted)
-				if joined := w.call("b", busy, penstock.CallMerged); joined.ID != first.ID {
+				first := w.call("a", busy, run.CallStarted)
+				if joined := w.call("b", busy, run.CallMerged); joined.ID != first.ID {
 					t.Errorf("the call joined run %s, not %s", joined.ID, first.ID)
 				}
 				a := w.Work()
 				w.want("prompt", texts(a.Prompts), "a\n\nb")
 				for _, prompt := range []string{"c", "d", "e"} {
-					if next := w.call(prompt, busy, penstock.CallContinued); next.ID != first.ID {
+					if next := w.call(prompt, busy, run.CallContinued); next.ID != first.ID {
 						t.Errorf("%s reached run %s, not %s", prompt, next.ID, first.ID)
 					}
 				}
@@ -127,7 +127,7 @@ func TestCallsAboutASubjectReachItsRun(t *testing.T) {
 					t.Errorf("the run is about %q and has %d events", ended.Subject, ended.EventsCount)
 				}
 				w.want("fates", w.fates(), test.fates...)
-				again := w.call("f", busy, penstock.CallContinued)
+				again := w.call("f", busy, run.CallContinued)
 				if again.ID != first.ID || again.State != penstock.StateQueued {
 					t.Errorf("a call after the end: %+v", again)
 				}
@@ -140,12 +140,12 @@ func TestCallsAboutASubjectReachItsRun(t *testing.T) {
 // A call is no answer to the question of a run.
 func TestCallDoesNotAnswerAQuestion(t *testing.T) {
 	withCallers(t, func(w *callers) {
-		first := w.call("a", "", penstock.CallStarted)
+		first := w.call("a", "", run.CallStarted)
 		a := w.Work()
 		w.Finish(a.Lease, penstock.Result{
 			State: penstock.StateBlocked, Turn: 1, Message: &penstock.StatusMessage{Message: "Which one?"},
 		})
-		if next := w.call("b", "", penstock.CallContinued); next.State != penstock.StateBlocked {
+		if next := w.call("b", "", run.CallContinued); next.State != penstock.StateBlocked {
 			t.Errorf("the call made the run %s", next.State)
 		}
 		w.giveDue()
@@ -160,10 +160,10 @@ func TestCallDoesNotAnswerAQuestion(t *testing.T) {
 // A call after a run that failed, or waits for one that fails, starts a run. A cancelled one drops what waits.
 func TestCallsAfterABadEnd(t *testing.T) {
 	withCallers(t, func(w *callers) {
-		first := w.call("a", "", penstock.CallStarted)
+		first := w.call("a", "", run.CallStarted)
 		a := w.Work()
-		w.call("b", "", penstock.CallContinued)
-		w.call("c", "", penstock.CallContinued)
+		w.call("b", "", run.CallContinued)
+		w.call("c", "", run.CallContinued)
 		w.Finish(a.Lease, penstock.Result{State: penstock.StateFailed, Turn: 1})
 		_, err := w.Runs.Create(t.Context(), w.Admin, about("too early", ""), penstock.SourceAPI)
 		testworld.WantCode(t, err, penstock.CodeConflict, "try again")
@@ -175,18 +175,18 @@ func TestCallsAfterABadEnd(t *testing.T) {
 			t.Errorf("the new run is %+v", got)
 		}
 		w.Finish(b.Lease, penstock.Result{State: penstock.StateError, Turn: 1})
-		third := w.call("d", "", penstock.CallStarted)
+		third := w.call("d", "", run.CallStarted)
 		if got := w.Get(third.ID).ContinuesID; got != b.Lease.RunID {
 			t.Errorf("the third run continues %q", got)
 		}
 		c := w.Work()
-		w.call("e", "", penstock.CallContinued)
+		w.call("e", "", run.CallContinued)
 		if _, err := w.Runs.Cancel(t.Context(), w.Admin, c.Lease.RunID, false); err != nil {
 			t.Fatal(err)
 		}
 		w.giveDue()
 		w.want("fates", w.fates(), "started", "started", "merged_into", "started", "skipped")
-		fourth := w.call("f", "", penstock.CallStarted)
+		fourth := w.call("f", "", run.CallStarted)
 		if got := w.Get(fourth.ID).ContinuesID; got != "" {
 			t.Errorf("the run after a cancelled one continues %q", got)
 		}
@@ -197,10 +197,10 @@ func TestCallsAfterABadEnd(t *testing.T) {
 func TestScopesOfCalls(t *testing.T) {
 	withCallers(t, func(w *callers) {
 		f := w.DefineFactory(testworld.Skilled())
-		mine := w.call("a", "", penstock.CallStarted)
+		mine := w.call("a", "", run.CallStarted)
 		other := w.As("bob", penstock.ScopeRunsWrite)
 		his, err := w.Runs.Create(t.Context(), other, about("b", ""), penstock.SourceAPI)
-		if err != nil || his.Outcome != penstock.CallStarted || his.ID == mine.ID {
+		if err != nil || his.Outcome != run.CallStarted || his.ID == mine.ID {
 			t.Fatalf("another caller got %+v, %v", his, err)
 		}
 		dispatch := func(p penstock.Principal, prompt string) factory.Dispatched {
@@ -214,7 +214,7 @@ func TestScopesOfCalls(t *testing.T) {
 		}
 		work := dispatch(w.Admin, "c")
 		joined := dispatch(other, "d")
-		if work.Outcome != penstock.CallStarted || joined.Outcome != penstock.CallMerged || joined.RunID != work.RunID ||
+		if work.Outcome != run.CallStarted || joined.Outcome != run.CallMerged || joined.RunID != work.RunID ||
 			joined.RunURL != work.RunURL || work.RunID == mine.ID || !strings.HasSuffix(joined.RunURL, work.RunID) {
 			t.Errorf("dispatches: %+v, %+v", work, joined)
 		}
@@ -222,7 +222,7 @@ func TestScopesOfCalls(t *testing.T) {
 		w.Work()
 		c := w.Work()
 		w.want("prompt", texts(c.Prompts), "c\n\nd")
-		if next := dispatch(other, "e"); next.Outcome != penstock.CallContinued {
+		if next := dispatch(other, "e"); next.Outcome != run.CallContinued {
 			t.Errorf("a dispatch while the run works: %+v", next)
 		}
 		w.Finish(c.Lease, penstock.Result{State: penstock.StateFailed, Turn: 1})
@@ -234,7 +234,7 @@ func TestScopesOfCalls(t *testing.T) {
 		}
 		for range 2 {
 			own := w.Create(penstock.RunRequest{Prompt: "x", Subject: "acme/shop#7", WhenBusy: penstock.WhenBusyParallel})
-			if own.Outcome != penstock.CallStarted || w.Get(own.ID).Subject != "acme/shop#7" {
+			if own.Outcome != run.CallStarted || w.Get(own.ID).Subject != "acme/shop#7" {
 				t.Errorf("parallel: %+v", own)
 			}
 		}
@@ -258,7 +258,7 @@ func TestCallsDoNotReachSecretsOfARequest(t *testing.T) {
 		refused()
 		w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1})
 		w.want("fates", w.fates(), "started")
-		second := w.call("c", "", penstock.CallStarted)
+		second := w.call("c", "", run.CallStarted)
 		if second.ID == first.ID || w.Get(second.ID).ConversationID == w.Get(first.ID).ConversationID {
 			t.Errorf("the call reached the conversation with the secret")
 		}
@@ -268,16 +268,16 @@ func TestCallsDoNotReachSecretsOfARequest(t *testing.T) {
 // A repeated request gets the same response and does nothing twice.
 func TestRepeatedCall(t *testing.T) {
 	withCallers(t, func(w *callers) {
-		w.call("a", "", penstock.CallStarted)
+		w.call("a", "", run.CallStarted)
 		a := w.Work()
 		once := testworld.Once("k", "b")
 		ctx := context.WithValue(t.Context(), access.IdempotencyKey{}, once)
 		created, err := w.Runs.Create(ctx, w.Admin, about("b", ""), penstock.SourceAPI)
-		if err != nil || created.Outcome != penstock.CallContinued {
+		if err != nil || created.Outcome != run.CallContinued {
 			t.Fatalf("got %+v, %v", created, err)
 		}
-		var kept penstock.RunCreated
-		if w.Replay(w.Admin, once, &kept); kept.ID != a.Lease.RunID || kept.Outcome != penstock.CallContinued {
+		var kept run.Created
+		if w.Replay(w.Admin, once, &kept); kept.ID != a.Lease.RunID || kept.Outcome != run.CallContinued {
 			t.Errorf("kept is %+v", kept)
 		}
 		if _, err := w.Runs.Create(ctx, w.Admin, about("b", ""), penstock.SourceAPI); err == nil {
@@ -326,7 +326,7 @@ func TestConcurrentCallsAboutASubject(t *testing.T) {
 // Calls that wait are bounded, and so is each follow-up: what does not fit follows later, in order.
 func TestCallsThatWaitAreBounded(t *testing.T) {
 	withCallers(t, func(w *callers) {
-		w.call("a", "", penstock.CallStarted)
+		w.call("a", "", run.CallStarted)
 		a := w.Work()
 		large := strings.Repeat("x", 1<<20-2)
 		accepted := 0

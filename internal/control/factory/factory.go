@@ -55,7 +55,7 @@ type Dispatched struct {
 	ForemanAgent string         `json:"foreman_agent"` // its name
 	TicketRef    string         `json:"ticket_ref"`    // <source>:<id>, or adhoc:<run> if the request has no ticket
 	// Outcome is what became of the dispatch. With a subject, the run may be an older one.
-	Outcome penstock.CallOutcome `json:"outcome"`
+	Outcome run.CallOutcome `json:"outcome"`
 
 	Warnings []string `json:"-"` // as in penstock.RunCreated
 }
@@ -336,7 +336,7 @@ func (s *Factories) Dispatch(
 	}
 	started.Metadata = map[string]string{"ticket_source": ticket, "ticket_id": id}
 	dispatched := Dispatched{
-		FactoryUID: uid, ForemanAgent: started.AgentName, TicketRef: ticket + ":" + id, Outcome: penstock.CallStarted,
+		FactoryUID: uid, ForemanAgent: started.AgentName, TicketRef: ticket + ":" + id, Outcome: run.CallStarted,
 	}
 	s.startedBy(&dispatched, started.ID)
 	if dispatched.Warnings, err = s.catalog.Warnings(ctx, started); err != nil {

@@ -56,35 +56,36 @@ const byHand = "Somebody started this run by hand. No event belongs to it, and t
 // automation that is broken is a conflict.
 func (s *Automations) Run(
 	ctx context.Context, p penstock.Principal, factoryUID, uid string, source penstock.Source,
-) (penstock.RunCreated, error) {
+) (run.Created, error) {
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
-		return penstock.RunCreated{}, err
+		return run.Created{}, err
 	}
 	factory, err := s.store.Factories.Find(ctx, p.Team, factoryUID)
 	if err != nil {
-		return penstock.RunCreated{}, err
+		return run.Created{}, err
 	}
 	row, err := s.store.Automations.Find(ctx, factory.UID, uid)
 	if err != nil {
-		return penstock.RunCreated{}, err
+		return run.Created{}, err
 	}
-	run, err := s.automationRun(ctx, row, Cause{
+	started, err := s.automationRun(ctx, row, Cause{
 		Source: source, At: penstock.Now(), Envelope: byHand, Creator: &p.Actor, KeyUID: p.KeyUID, PaidBy: p.Makers,
 	})
 	if why, broken := WhyBroken(err); broken {
 		err = penstock.Errorf(penstock.CodeConflict, "the automation cannot start runs: %s", why)
 	}
 	if err != nil {
-		return penstock.RunCreated{}, err
+		return run.Created{}, err
 	}
-	warnings, err := s.catalog.Warnings(ctx, run)
+	warnings, err := s.catalog.Warnings(ctx, started)
 	if err != nil {
-		return penstock.RunCreated{}, err
+		return run.Created{}, err
 	}
-	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.RunCreated, error) {
-		full, err := tx.Runs().Create(ctx, run)
-		return penstock.RunCreated{
-			ID: run.ID, TaskID: run.ID, State: run.State, AtCapacity: full, Outcome: penstock.CallStarted, Warnings: warnings,
+	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (run.Created, error) {
+		full, err := tx.Runs().Create(ctx, started)
+		return run.Created{
+			ID: started.ID, TaskID: started.ID, State: started.State, AtCapacity: full,
+			Outcome: run.CallStarted, Warnings: warnings,
 		}, err
 	})
 }

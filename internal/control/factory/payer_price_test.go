@@ -103,7 +103,7 @@ func TestACappedKeyStartsNoRunWithoutAPrice(t *testing.T) {
 		if n := h.countRuns(); n != before || h.Get(ended.ID).State != ended.State {
 			h.T.Errorf("%d runs were created, and the ended run is %s", n-before, h.Get(ended.ID).State)
 		}
-		must[penstock.RunCreated](h)(h.Automations.Run(ctx, h.Admin, h.factory, onHook.UID, penstock.SourceAPI))
+		must[run.Created](h)(h.Automations.Run(ctx, h.Admin, h.factory, onHook.UID, penstock.SourceAPI))
 		must[penstock.Schedule](h)(h.Schedules.Resume(ctx, h.Admin, paused.ID))
 	})
 }

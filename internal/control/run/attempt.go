@@ -22,19 +22,19 @@ type attempts struct {
 
 // create stores the runs, all of them or none, in one fork group. Each is checked and pays as a run that
 // was requested alone.
-func (a attempts) create(ctx context.Context) (penstock.RunCreated, error) {
+func (a attempts) create(ctx context.Context) (Created, error) {
 	if errs := checkAttempts(a.req); errs != nil {
-		return penstock.RunCreated{}, penstock.InvalidFields(errs...)
+		return Created{}, penstock.InvalidFields(errs...)
 	}
 	group, err := a.group(ctx)
 	if err != nil {
-		return penstock.RunCreated{}, err
+		return Created{}, err
 	}
 	var warnings, blobs []string
 	for _, run := range group.runs {
 		list, err := a.runs.catalog.Warnings(ctx, run)
 		if err != nil {
-			return penstock.RunCreated{}, err
+			return Created{}, err
 		}
 		for _, w := range list {
 			if !slices.Contains(warnings, w) {
@@ -47,17 +47,17 @@ func (a attempts) create(ctx context.Context) (penstock.RunCreated, error) {
 			for _, key := range blobs {
 				a.runs.files.DropBlob(ctx, key)
 			}
-			return penstock.RunCreated{}, err
+			return Created{}, err
 		}
 		blobs = append(blobs, attached(run.Attachments)...)
 	}
-	created, err := access.Act(ctx, a.runs.responses, a.by, func(tx *store.Tx) (penstock.RunCreated, error) {
+	created, err := access.Act(ctx, a.runs.responses, a.by, func(tx *store.Tx) (Created, error) {
 		runs, atCapacity, err := group.create(ctx, tx)
 		if err != nil {
-			return penstock.RunCreated{}, err
+			return Created{}, err
 		}
-		return penstock.RunCreated{
-			ID: runs[0].ID, TaskID: runs[0].ID, State: runs[0].State, AtCapacity: atCapacity, Outcome: penstock.CallStarted,
+		return Created{
+			ID: runs[0].ID, TaskID: runs[0].ID, State: runs[0].State, AtCapacity: atCapacity, Outcome: CallStarted,
 			ForkGroup: group.id, Runs: runs,
 		}, nil
 	})

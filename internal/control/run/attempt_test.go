@@ -38,7 +38,7 @@ func TestAttemptsAreRunsOfOneGroup(t *testing.T) {
 			Attachments: []penstock.Attachment{{FileName: "log.txt", MimeType: "text/plain", Data: []byte("x")}},
 		})
 		if len(created.Runs) != 3 || created.ID != created.Runs[0].ID || created.TaskID != created.ID ||
-			created.State != penstock.StateQueued || created.Outcome != penstock.CallStarted || !created.AtCapacity {
+			created.State != penstock.StateQueued || created.Outcome != run.CallStarted || !created.AtCapacity {
 			w.T.Fatalf("created %+v", created)
 		}
 		group, err := w.Turns.CompareForks(w.T.Context(), w.Admin, created.ForkGroup)
@@ -190,7 +190,7 @@ func TestARepeatedRequestForAttemptsStartsNothing(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		once := testworld.Once("k", "body")
 		var all sync.WaitGroup
-		made := make([]penstock.RunCreated, 4)
+		made := make([]run.Created, 4)
 		for i := range made {
 			all.Go(func() {
 				created, err := w.Runs.Create(access.WithIdempotency(w.T.Context(), once), w.Admin, penstock.RunRequest{
@@ -205,11 +205,11 @@ func TestARepeatedRequestForAttemptsStartsNothing(t *testing.T) {
 			})
 		}
 		all.Wait()
-		made = slices.DeleteFunc(made, func(c penstock.RunCreated) bool { return c.ID == "" })
+		made = slices.DeleteFunc(made, func(c run.Created) bool { return c.ID == "" })
 		if n := len(w.allRuns()); len(made) != 1 || n != 3 {
 			w.T.Fatalf("%d requests created %d runs", len(made), n)
 		}
-		var kept penstock.RunCreated
+		var kept run.Created
 		w.Replay(w.Admin, once, &kept)
 		if diff := cmp.Diff(made[0], kept); diff != "" || len(kept.Runs) != 3 {
 			w.T.Errorf("the kept response (-sent +kept):\n%s", diff)

@@ -13,7 +13,7 @@ import (
 )
 
 // continued requests a run that continues the conversation of another.
-func (w *world) continued(id string) (penstock.RunCreated, error) {
+func (w *world) continued(id string) (run.Created, error) {
 	req := penstock.RunRequest{Prompt: "go on", ConversationID: w.Get(id).ConversationID}
 	return w.Runs.Create(w.T.Context(), w.Admin, req, penstock.SourceAPI)
 }

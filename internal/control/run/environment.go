@@ -207,7 +207,7 @@ func checkStall(bad func(pointer, format string, args ...any), c *penstock.Envir
 		bad("/stall_after", "%s", wrong)
 	}
 	switch c.OnStall {
-	case "", penstock.StallAlert, penstock.StallCancel:
+	case "", StallAlert, StallCancel:
 	default:
 		bad("/on_stall", "must be alert or cancel")
 	}

@@ -223,7 +223,7 @@ func New(d Deps, callers access.Rules, forges forge.Rules) Rules {
 		queueTimeout: d.QueueTimeout, prices: cmp.Or(d.Prices, price.Default()),
 		secrets: callers.Secrets, catalog: catalog, skills: skills, runs: runs, files: runs.files,
 	}
-	executions.stall = *cmp.Or(d.Stall, &penstock.StallRule{After: DefaultStallAfter, On: penstock.StallAlert})
+	executions.stall = *cmp.Or(d.Stall, &penstock.StallRule{After: DefaultStallAfter, On: StallAlert})
 	executions.metrics = newMetrics(executions, d.Metrics)
 	return Rules{
 		Catalog: catalog, Skills: skills, Runs: runs, Questions: &Questions{runs}, Turns: &Turns{runs}, Streams: streams,

@@ -62,24 +62,24 @@ type Origin struct {
 // when it returns.
 func (s *Runs) Create(
 	ctx context.Context, p penstock.Principal, req penstock.RunRequest, source penstock.Source,
-) (penstock.RunCreated, error) {
+) (Created, error) {
 	if req.Attempts != nil || req.Configs != nil {
 		return attempts{s, p, req, source}.create(ctx)
 	}
 	run, err := s.New(ctx, p, req, Origin{Source: source})
 	if err != nil {
-		return penstock.RunCreated{}, err
+		return Created{}, err
 	}
-	created := penstock.RunCreated{ID: run.ID, TaskID: run.ID, State: run.State, Outcome: penstock.CallStarted}
+	created := Created{ID: run.ID, TaskID: run.ID, State: run.State, Outcome: CallStarted}
 	if created.Warnings, err = s.catalog.Warnings(ctx, run); err != nil {
-		return penstock.RunCreated{}, err
+		return Created{}, err
 	}
 	Call{
 		SubjectCall: store.SubjectCall{Caller: p, Request: req, Source: source},
 		Kind:        penstock.OccurrenceCall, Scope: "principal " + p.Actor.UID, Subject: req.Subject, WhenBusy: req.WhenBusy,
 	}.About(run)
 	if run.Claim != nil {
-		return StartOn(ctx, s, p, run, func(c Called) penstock.RunCreated {
+		return StartOn(ctx, s, p, run, func(c Called) Created {
 			created.ID, created.TaskID, created.State = c.RunID, c.RunID, c.State
 			created.AtCapacity, created.Outcome = c.AtCapacity, c.Outcome
 			return created
@@ -92,14 +92,14 @@ func (s *Runs) Create(
 			for _, full := range []bool{false, true} {
 				created.State, created.AtCapacity = state, full
 				if kept[store.Created{State: state, AtCapacity: full}], err = s.responses.Encode(ctx, p, created); err != nil {
-					return penstock.RunCreated{}, err
+					return Created{}, err
 				}
 			}
 		}
 		run.Keep = func(as store.Created) *store.KeptResponse { return kept[as] }
 	}
 	if err := s.files.putAttachments(ctx, run, req.Attachments); err != nil {
-		return penstock.RunCreated{}, err
+		return Created{}, err
 	}
 	if !run.Continues {
 		created.AtCapacity, err = s.store.Runs.Create(ctx, run)
@@ -108,7 +108,7 @@ func (s *Runs) Create(
 	}
 	if err != nil {
 		s.files.DropRejected(ctx, err, attached(run.Attachments)...)
-		return penstock.RunCreated{}, err
+		return Created{}, err
 	}
 	created.State = run.State
 	return created, nil

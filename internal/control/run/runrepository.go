@@ -21,8 +21,8 @@ func checkRepositories(cache *git.Cache, list []penstock.RunRepository) []pensto
 			Pointer: "/config/repositories" + pointer, Detail: fmt.Sprintf(format, args...),
 		})
 	}
-	if n := len(list); n > penstock.MaxRunRepositories {
-		bad("", "has %d repositories; at most %d are allowed", n, penstock.MaxRunRepositories)
+	if n := len(list); n > MaxRunRepositories {
+		bad("", "has %d repositories; at most %d are allowed", n, MaxRunRepositories)
 		return errs
 	}
 	for i, r := range list {
@@ -94,3 +94,6 @@ func checkReach(p penstock.Principal, run *store.NewRun, policy penstock.Network
 	}
 	return nil
 }
+
+// MaxRunRepositories is how many repositories one configuration may name.
+const MaxRunRepositories = 20

@@ -54,7 +54,7 @@ func (s *Executions) announceStall(
 		return err
 	}
 	s.log.Warn("a run has stalled", "run_id", run.ID, "since", run.Stalled.Since, "on_stall", rule.On)
-	if rule.On != penstock.StallCancel {
+	if rule.On != StallCancel {
 		return nil
 	}
 	return cancelBecause(ctx, tx, run, map[string]any{"reason": "stalled"}, fmt.Sprintf(
@@ -62,3 +62,9 @@ func (s *Executions) announceStall(
 			"environment, or of the server, decide this.", rule.After,
 	))
 }
+
+// What happens; the empty value is the one of the server.
+const (
+	StallAlert  penstock.OnStall = "alert"  // nothing
+	StallCancel penstock.OnStall = "cancel" // the run is cancelled
+)

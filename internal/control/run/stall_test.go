@@ -352,7 +352,7 @@ func TestARunAboveAStalledOneStallsToo(t *testing.T) {
 func TestTheEnvironmentDecidesAboutStalls(t *testing.T) {
 	worlds(t, func(d *run.Deps) {
 		byHand(d)
-		d.Stall = &penstock.StallRule{After: 5 * time.Minute, On: penstock.StallCancel}
+		d.Stall = &penstock.StallRule{After: 5 * time.Minute, On: run.StallCancel}
 	}, func(w *world) {
 		work := func(c penstock.EnvironmentConfig) string {
 			c.Name = penstock.NewUID()
@@ -362,7 +362,7 @@ func TestTheEnvironmentDecidesAboutStalls(t *testing.T) {
 			return id
 		}
 		server := work(penstock.EnvironmentConfig{})
-		later := work(penstock.EnvironmentConfig{StallAfter: "1h", OnStall: penstock.StallAlert})
+		later := work(penstock.EnvironmentConfig{StallAfter: "1h", OnStall: run.StallAlert})
 		never := work(penstock.EnvironmentConfig{StallAfter: "0"})
 		w.passes(4 * time.Minute)
 		w.MustBe(server, penstock.StateInProgress)
@@ -403,7 +403,7 @@ func TestAnEnvironmentWithABadStallRuleIsRefused(t *testing.T) {
 func TestACancelledStallEndsEverything(t *testing.T) {
 	worlds(t, func(d *run.Deps) {
 		byHand(d)
-		d.Stall = &penstock.StallRule{After: 10 * time.Minute, On: penstock.StallCancel}
+		d.Stall = &penstock.StallRule{After: 10 * time.Minute, On: run.StallCancel}
 	}, func(w *world) {
 		id := w.Create(penstock.RunRequest{Prompt: "p"}).ID
 		a := w.Work()

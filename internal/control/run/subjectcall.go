@@ -90,7 +90,7 @@ type Called struct {
 	RunID      string
 	State      penstock.State
 	AtCapacity bool
-	Outcome    penstock.CallOutcome
+	Outcome    CallOutcome
 }
 
 // StartOn starts the run of a call about a subject, or gives the call to the run that works on the subject. answer
@@ -132,7 +132,7 @@ func startOn(
 		return called, err
 	}
 	if event.Fate == penstock.FateStarted {
-		return Called{run.ID, run.State, atCapacity, penstock.CallStarted}, nil
+		return Called{run.ID, run.State, atCapacity, CallStarted}, nil
 	}
 	subject, err := tx.Subjects().Lock(ctx, event.SubjectUID)
 	if err != nil {
@@ -145,9 +145,9 @@ func startOn(
 	if err != nil {
 		return called, err
 	}
-	called = Called{RunID: works.ID, State: works.State, Outcome: penstock.CallContinued}
+	called = Called{RunID: works.ID, State: works.State, Outcome: CallContinued}
 	if event.Fate == penstock.FateMerged {
-		called.Outcome = penstock.CallMerged
+		called.Outcome = CallMerged
 		if err := mayCall(ctx, tx, p, works); err != nil {
 			return called, err
 		}
@@ -188,7 +188,7 @@ func startInstead(
 	if err := tx.Subjects().Start(ctx, subject, run, before, waiting, run.CreatedAt); err != nil {
 		return Called{}, err
 	}
-	return Called{RunID: run.ID, State: run.State, Outcome: penstock.CallStarted}, nil
+	return Called{RunID: run.ID, State: run.State, Outcome: CallStarted}, nil
 }
 
 var errSubjectMoved = &penstock.Error{
@@ -306,3 +306,28 @@ func RunOfCall(ctx context.Context, s *Runs, c store.SubjectCall) (*store.NewRun
 	}
 	return run, err
 }
+
+// Created is the response to a [penstock.RunRequest].
+type Created struct {
+	ID         string         `json:"run_id"`
+	TaskID     string         `json:"task_id"`
+	State      penstock.State `json:"state"`
+	AtCapacity bool           `json:"at_capacity"` // no worker has a free slot for it now
+	// Outcome is what became of the request. With a subject, the run may be an older one.
+	Outcome CallOutcome `json:"outcome"`
+	// ForkGroup and Runs are set if the request was for attempts. The run is then the first of Runs.
+	ForkGroup string               `json:"fork_group,omitempty"`
+	Runs      []penstock.ForkedRun `json:"runs,omitempty"`
+
+	Warnings []string `json:"-"` // in ASCII, without commas; sent in a header
+}
+
+// CallOutcome is what became of a request for a run about a subject.
+type CallOutcome string
+
+// CallStarted means that the request started a run.
+const (
+	CallStarted   CallOutcome = "started"
+	CallContinued CallOutcome = "continued"   // a run on the subject gets its prompt in a follow-up
+	CallMerged    CallOutcome = "merged_into" // its prompt joined the first one of a run that has not begun
+)

@@ -45,8 +45,8 @@ func addStatus(run *penstock.Run) {
 	}
 	text := run.Waiting.Message
 	switch run.Waiting.For {
-	case penstock.WaitWorker:
-	case penstock.WaitWorkerReturn:
+	case WaitWorker:
+	case WaitWorkerReturn:
 		run.Stalled = nil
 		text += " " + run.Waiting.EndsWhen
 	default:
@@ -78,7 +78,7 @@ func (c circumstances) waiting(r store.RunRow) *penstock.Waiting {
 	switch {
 	case !inTurn && counts.Waiting == 0:
 		return &penstock.Waiting{
-			For: penstock.WaitFollowup, Message: "The agent has ended its turn, and the session is open.",
+			For: WaitFollowup, Message: "The agent has ended its turn, and the session is open.",
 			EndsWhen: "A follow-up begins the next turn. Without one, the session ends after some time.",
 		}
 	case counts.Waiting == 0:
@@ -89,7 +89,7 @@ func (c circumstances) waiting(r store.RunRow) *penstock.Waiting {
 		message = fmt.Sprintf("%d follow-ups wait until the agent has ended its turn.", counts.Waiting)
 	}
 	return &penstock.Waiting{
-		For: penstock.WaitTurn, Message: message,
+		For: WaitTurn, Message: message,
 		EndsWhen: "The agent ends its turn, or somebody interrupts the turn.",
 	}
 }
@@ -97,7 +97,7 @@ func (c circumstances) waiting(r store.RunRow) *penstock.Waiting {
 func (c circumstances) inQueue(r store.RunRow) *penstock.Waiting {
 	if missing := Missing(r, c.workers); missing != nil {
 		return &penstock.Waiting{
-			For: penstock.WaitWorker, Message: missing.Message,
+			For: WaitWorker, Message: missing.Message,
 			EndsWhen: "A worker connects that " + requirements(r) + ".",
 		}
 	}
@@ -112,7 +112,7 @@ func (c circumstances) inQueue(r store.RunRow) *penstock.Waiting {
 		message = fmt.Sprintf("Waiting: %d runs are before it in the queue.", n-1)
 	}
 	return &penstock.Waiting{
-		For: penstock.WaitSlot, Message: message,
+		For: WaitSlot, Message: message,
 		EndsWhen: "A worker that can execute it has a free slot, after the runs before it.",
 	}
 }
@@ -146,7 +146,7 @@ func blockedOn(r store.RunRow) *penstock.Waiting {
 	said := r.StatusMessage
 	if said == nil || said.Budget == nil {
 		return &penstock.Waiting{
-			For: penstock.WaitAnswer, Message: "The agent waits for an answer.",
+			For: WaitAnswer, Message: "The agent waits for an answer.",
 			EndsWhen: "A follow-up with the answer starts it again.",
 		}
 	}
@@ -158,7 +158,7 @@ func blockedOn(r store.RunRow) *penstock.Waiting {
 		name = "budget " + said.Budget.BudgetUID
 	}
 	return &penstock.Waiting{
-		For: penstock.WaitBudget, Message: "Waiting: the " + name + " has no room for the next call of a model.",
+		For: WaitBudget, Message: "Waiting: the " + name + " has no room for the next call of a model.",
 		EndsWhen: endOfShortage(*said.Budget, name),
 	}
 }
@@ -180,8 +180,19 @@ func notHeardOf(w store.SilentWorker) *penstock.Waiting {
 		which = "its worker on " + w.Host
 	}
 	return &penstock.Waiting{
-		For:      penstock.WaitWorkerReturn,
+		For:      WaitWorkerReturn,
 		Message:  fmt.Sprintf("Waiting: %s has not been heard of since %s.", which, w.Since),
 		EndsWhen: "The run continues when that worker returns, or when another one connects that can execute it.",
 	}
 }
+
+// What a run can wait for.
+const (
+	WaitWorker       penstock.WaitFor = "worker"        // no connected worker can execute it
+	WaitSlot         penstock.WaitFor = "slot"          // workers can execute it, and are busy
+	WaitWorkerReturn penstock.WaitFor = "worker_return" // its worker is silent
+	WaitBudget       penstock.WaitFor = "budget"        // a budget has no room
+	WaitAnswer       penstock.WaitFor = "answer"        // its agent has a question, or was interrupted
+	WaitFollowup     penstock.WaitFor = "followup"      // its session is open, and has no turn
+	WaitTurn         penstock.WaitFor = "turn"          // follow-ups wait until the turn of the agent ends
+)

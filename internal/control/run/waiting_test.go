@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
@@ -25,30 +26,30 @@ func TestARunSaysWhatItWaitsFor(t *testing.T) {
 		want penstock.Waiting
 	}{
 		"no worker is connected": {create, penstock.Waiting{
-			For: penstock.WaitWorker, Message: "Waiting: no worker is connected.",
+			For: run.WaitWorker, Message: "Waiting: no worker is connected.",
 			EndsWhen: `A worker connects that has the harness "builtin".`,
 		}},
 		"no worker of its host": {func(w *world) string {
 			w.register()
 			return w.Create(penstock.RunRequest{Prompt: "p", Config: onMac}).ID
-		}, penstock.Waiting{For: penstock.WaitWorker, Message: `"mac"`, EndsWhen: `is on the host "mac"`}},
+		}, penstock.Waiting{For: run.WaitWorker, Message: `"mac"`, EndsWhen: `is on the host "mac"`}},
 		"it is next": {func(w *world) string {
 			w.register()
 			return create(w)
-		}, penstock.Waiting{For: penstock.WaitSlot, Message: "it is the next run", EndsWhen: "free slot"}},
+		}, penstock.Waiting{For: run.WaitSlot, Message: "it is the next run", EndsWhen: "free slot"}},
 		"others are before it": {func(w *world) string {
 			w.register()
 			create(w)
 			create(w)
 			return create(w)
-		}, penstock.Waiting{For: penstock.WaitSlot, Message: "2 runs are before it", EndsWhen: "free slot"}},
+		}, penstock.Waiting{For: run.WaitSlot, Message: "2 runs are before it", EndsWhen: "free slot"}},
 		"a question": {func(w *world) string {
 			id := create(w)
 			w.Finish(w.Work().Lease, penstock.Result{
 				State: penstock.StateBlocked, Message: &penstock.StatusMessage{Message: "Which branch?"},
 			})
 			return id
-		}, penstock.Waiting{For: penstock.WaitAnswer, Message: "waits for an answer", EndsWhen: "A follow-up"}},
+		}, penstock.Waiting{For: run.WaitAnswer, Message: "waits for an answer", EndsWhen: "A follow-up"}},
 		"its own budget": {func(w *world) string {
 			own := &penstock.Config{Budget: &penstock.Budget{MaxCostUSD: 1}}
 			id := w.Create(penstock.RunRequest{Prompt: "p", Config: own}).ID
@@ -57,7 +58,7 @@ func TestARunSaysWhatItWaitsFor(t *testing.T) {
 			}))
 			return id
 		}, penstock.Waiting{
-			For: penstock.WaitBudget, Message: "the budget of the run has no room", EndsWhen: "raised to at least $1.5",
+			For: run.WaitBudget, Message: "the budget of the run has no room", EndsWhen: "raised to at least $1.5",
 		}},
 		"a shared budget": {func(w *world) string {
 			b := w.CreateBudget(testworld.OfTeam(penstock.BudgetMonth, 1))
@@ -67,25 +68,25 @@ func TestARunSaysWhatItWaitsFor(t *testing.T) {
 			}))
 			return id
 		}, penstock.Waiting{
-			For: penstock.WaitBudget, Message: "the monthly budget of the team", EndsWhen: "raised to at least $2.5",
+			For: run.WaitBudget, Message: "the monthly budget of the team", EndsWhen: "raised to at least $2.5",
 		}},
 		"a worker that is away": {func(w *world) string {
 			id := create(w)
 			l := w.Work().Lease
 			testkit.Exec(w.T, w.URL, "UPDATE queue SET lease_until = 1 WHERE token = '"+l.Token+"'")
 			return id
-		}, penstock.Waiting{For: penstock.WaitWorkerReturn, Message: "its worker on here", EndsWhen: "that worker returns"}},
+		}, penstock.Waiting{For: run.WaitWorkerReturn, Message: "its worker on here", EndsWhen: "that worker returns"}},
 		"a message": {func(w *world) string {
 			id, _ := idle(w)
 			return id
-		}, penstock.Waiting{For: penstock.WaitFollowup, Message: "the session is open", EndsWhen: "A follow-up"}},
+		}, penstock.Waiting{For: run.WaitFollowup, Message: "the session is open", EndsWhen: "A follow-up"}},
 		"the turn": {func(w *world) string {
 			id := create(w)
 			w.Work()
 			w.FollowUp(id, "one")
 			w.FollowUp(id, "two")
 			return id
-		}, penstock.Waiting{For: penstock.WaitTurn, Message: "2 follow-ups wait", EndsWhen: "ends its turn"}},
+		}, penstock.Waiting{For: run.WaitTurn, Message: "2 follow-ups wait", EndsWhen: "ends its turn"}},
 		"nothing, because it works": {func(w *world) string {
 			id, l := idle(w)
 			w.FollowUp(id, "go on")

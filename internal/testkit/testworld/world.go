@@ -151,7 +151,7 @@ func (w *World) Deliver(uid string, d *factory.InboundDelivery) (factory.Deliver
 }
 
 // Create creates a run.
-func (w *World) Create(req penstock.RunRequest) penstock.RunCreated {
+func (w *World) Create(req penstock.RunRequest) run.Created {
 	w.T.Helper()
 	created, err := w.Runs.Create(w.T.Context(), w.Admin, req, penstock.SourceAPI)
 	if err != nil {

@@ -3,54 +3,20 @@ package penstock
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// Layer is one source of a run's configuration.
-type Layer struct {
-	Name   string // request, automation, agent, factory, server
-	Config *Config
-}
-
-// Resolve takes each key from the first layer that has it, so the strongest layer comes first. Maps
-// and lists replace weaker ones and are never merged. An empty list that is not nil counts as set.
-// sources names the layer of each key in the result.
-//
-// Harness, model and the harness's credentials belong together. A harness keeps the model of its
-// own layer, unless a stronger layer names another model. Credentials of a weaker layer apply only
-// to the same program.
-func Resolve(layers ...Layer) (result Config, sources map[string]string) {
-	sources = map[string]string{}
-	out := reflect.ValueOf(&result).Elem()
-	from := map[string]int{}
-	keys := keysOf(out.Type())
-	for n, layer := range layers {
-		if layer.Config == nil {
-			continue
-		}
-		in := reflect.ValueOf(layer.Config).Elem()
-		for key, index := range keys {
-			value := in.FieldByIndex(index)
-			if _, taken := sources[key]; taken || value.IsZero() {
-				continue
-			}
-			out.FieldByIndex(index).Set(value)
-			sources[key], from[key] = layer.Name, n
-		}
+// Keys returns the fields of c by the keys of the configuration. Setting a field changes c.
+func (c *Config) Keys() map[string]reflect.Value {
+	value := reflect.ValueOf(c).Elem()
+	keys := map[string]reflect.Value{}
+	for key, index := range keysOf(value.Type()) {
+		keys[key] = value.FieldByIndex(index)
 	}
-	if result.Harness != nil {
-		result.settleModel(layers, sources, from)
-		result.settleAuth(sources, from)
-	}
-	if names, ok := result.authSecrets(); ok && len(names) == 0 {
-		result.HarnessAuthSecrets = nil
-		delete(sources, "harness_auth_secrets")
-	}
-	return result, sources
+	return keys
 }
 
 // Over returns a configuration with the keys of c, and the other keys of weaker.
@@ -59,10 +25,10 @@ func (c *Config) Over(weaker *Config) *Config {
 	if weaker == nil {
 		return &merged
 	}
-	out, in := reflect.ValueOf(&merged).Elem(), reflect.ValueOf(weaker).Elem()
-	for _, index := range keysOf(out.Type()) {
-		if field := out.FieldByIndex(index); field.IsZero() {
-			field.Set(in.FieldByIndex(index))
+	in := weaker.Keys()
+	for key, field := range merged.Keys() {
+		if field.IsZero() {
+			field.Set(in[key])
 		}
 	}
 	return &merged
@@ -70,9 +36,8 @@ func (c *Config) Over(weaker *Config) *Config {
 
 // Sets reports whether the configuration has a value for a key.
 func (c *Config) Sets(key string) bool {
-	value := reflect.ValueOf(c).Elem()
-	index, known := keysOf(value.Type())[key]
-	return known && !value.FieldByIndex(index).IsZero()
+	value, known := c.Keys()[key]
+	return known && !value.IsZero()
 }
 
 // CarryKeys copies the keys of a run's configuration that both structures have, with equal name and
@@ -105,34 +70,8 @@ func keysOf(t reflect.Type) map[string][]int {
 	return keys
 }
 
-// settleModel makes the model and the model of the harness equal.
-func (c *Config) settleModel(layers []Layer, sources map[string]string, from map[string]int) {
-	harness, named := from["harness"], c.ModelID != ""
-	switch model := from["model_id"]; {
-	case c.Harness.ModelID != "" && named && model < harness:
-		h := *c.Harness // a copy, because the layer keeps its own
-		h.ModelID, c.Harness = c.ModelID, &h
-	case c.Harness.ModelID != "" && (!named || model > harness):
-		c.ModelID, sources["model_id"] = c.Harness.ModelID, sources["harness"]
-	case named && model > harness && layers[model].Name != layerServer &&
-		!sameProgram(c.Harness, layers[model].Config.Harness):
-		c.ModelID = ""
-		delete(sources, "model_id")
-		for _, layer := range layers[model+1:] {
-			if l := layer.Config; l != nil && l.ModelID != "" && (layer.Name == layerServer ||
-				sameProgram(c.Harness, l.Harness)) {
-				c.ModelID, sources["model_id"] = l.ModelID, layer.Name
-				break
-			}
-		}
-	}
-}
-
 // LayerRequest is the strongest layer: the request for the run.
 const LayerRequest = "request"
-
-// layerServer is the weakest layer: the defaults of the server.
-const layerServer = "server"
 
 // CameFrom returns the configuration key of a pointer, and the name of the layer of its value.
 func (r *Run) CameFrom(pointer string) (key, layer string) {
@@ -158,32 +97,6 @@ func (r *Run) RequestedSecrets() bool {
 			_, layer := r.CameFrom(use.Pointer)
 			return layer == LayerRequest
 		}))
-}
-
-// sameProgram reports whether the model of a layer fits h. other is the harness of that layer.
-// Without one, the model fits every harness.
-func sameProgram(h, other *Harness) bool { return other == nil || other.Kind() == h.Kind() }
-
-// settleAuth removes credentials of other programs that come from a weaker layer than the harness.
-func (c *Config) settleAuth(sources map[string]string, from map[string]int) {
-	names, ok := c.authSecrets()
-	if !ok || len(names) == 0 || from["harness_auth_secrets"] <= from["harness"] {
-		return
-	}
-	own := maps.Clone(names)
-	maps.DeleteFunc(own, func(key, _ string) bool {
-		program, is := strings.CutSuffix(key, HarnessAuthSuffix)
-		return is && (&Harness{Type: program}).Kind() != c.Harness.Kind()
-	})
-	if len(own) == len(names) {
-		return
-	}
-	text, _ := json.Marshal(own) // strings: never fails
-	c.HarnessAuthSecrets = text
-	if len(own) == 0 {
-		c.HarnessAuthSecrets = nil
-		delete(sources, "harness_auth_secrets")
-	}
 }
 
 // HarnessAuthSuffix is what follows the name of a harness in the keys of

@@ -68,7 +68,7 @@ func (c *Config) SecretUses() []SecretUse {
 	for i, name := range c.Secrets {
 		uses = append(uses, SecretUse{fmt.Sprintf("/secrets/%d", i), name})
 	}
-	auth, _ := c.authSecrets()
+	auth, _ := c.AuthSecrets()
 	for _, key := range slices.Sorted(maps.Keys(auth)) {
 		uses = append(uses, SecretUse{"/harness_auth_secrets/" + EscapePointer(key), auth[key]})
 	}
@@ -103,16 +103,16 @@ func (c *Config) SecretNames() []string {
 // secrets and harness_auth_secrets. A secret that only an MCP server names goes to that server
 // alone.
 func (c *Config) SecretVariables() []string {
-	auth, _ := c.authSecrets()
+	auth, _ := c.AuthSecrets()
 	names := slices.Sorted(maps.Values(auth))
 	names = append(names, c.Secrets...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// authSecrets reads harness_auth_secrets: the name of a secret by key. ok is false if the value is
+// AuthSecrets reads harness_auth_secrets: the name of a secret by key. ok is false if the value is
 // not such an object.
-func (c *Config) authSecrets() (names map[string]string, ok bool) {
+func (c *Config) AuthSecrets() (names map[string]string, ok bool) {
 	raw := strings.TrimSpace(string(c.HarnessAuthSecrets))
 	if raw == "" || raw == "null" {
 		return nil, true
@@ -126,7 +126,7 @@ func (c *Config) authSecrets() (names map[string]string, ok bool) {
 // HarnessSecrets returns the names of the secrets in harness_auth_secrets, by harness, such as
 // claude.
 func (c *Config) HarnessSecrets() map[string]string {
-	auth, _ := c.authSecrets()
+	auth, _ := c.AuthSecrets()
 	names := map[string]string{}
 	for key, name := range auth {
 		if program, is := strings.CutSuffix(key, HarnessAuthSuffix); is {
@@ -143,7 +143,7 @@ func (c *Config) checkSecrets(bad func(pointer, format string, args ...any)) {
 			bad(fmt.Sprintf("/secrets/%d", i), "is not a valid name of a secret: use letters, digits and _")
 		}
 	}
-	if _, ok := c.authSecrets(); !ok {
+	if _, ok := c.AuthSecrets(); !ok {
 		bad("/harness_auth_secrets", "must be an object with a secret's name for each key")
 	}
 }

@@ -114,7 +114,7 @@ func (r NetworkRule) check(validSecret func(string) bool, bad func(key, format s
 		}
 		return
 	}
-	if reason := checkRuleHost(r.Host); reason != "" {
+	if reason := r.CheckHost(); reason != "" {
 		bad("/host", "%s", reason)
 	}
 	if len(r.Ports) > maxNetworkValues || len(r.Methods) > maxNetworkValues || len(r.Paths) > maxNetworkValues {
@@ -191,8 +191,9 @@ func CheckCredentialHeader(name string) string {
 	return ""
 }
 
-// checkRuleHost describes what is wrong with the host of a rule. It returns "" for a valid one.
-func checkRuleHost(host string) string {
+// CheckHost describes what is wrong with the host of the rule. It returns "" for a valid one.
+func (r NetworkRule) CheckHost() string {
+	host := r.Host
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Zone() != "" || addr.Is4In6() {
 			return "must be an IP address without a zone, and an IPv4 address in its own form"

@@ -2,10 +2,8 @@ package penstock
 
 import (
 	"fmt"
-	"net/netip"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -116,46 +114,6 @@ func (n *Network) Within(outer *Network) bool {
 	}
 	return outer.MaxUploadBytes == 0 || n.MaxUploadBytes > 0 && n.MaxUploadBytes <= outer.MaxUploadBytes
 }
-
-// CheckSecretHosts returns the errors of the hosts of a managed secret, with pointers below at.
-// Valid hosts are exact names in canonical form, and IP addresses. HOST:PORT is the registry of images
-// at another port than 443.
-func CheckSecretHosts(at string, hosts []string) []FieldError {
-	if len(hosts) > maxSecretHosts {
-		return []FieldError{{at, fmt.Sprintf("must have at most %d hosts", maxSecretHosts)}}
-	}
-	var errs []FieldError
-	for i, host := range hosts {
-		pointer := fmt.Sprintf("%s/%d", at, i)
-		switch reason := checkSecretHost(host); {
-		case strings.HasPrefix(host, "*."):
-			errs = append(errs, FieldError{pointer, "must be an exact host: a wildcard would give the secret to hosts that " +
-				"nobody named"})
-		case reason != "":
-			errs = append(errs, FieldError{pointer, reason})
-		case slices.Index(hosts, host) < i:
-			errs = append(errs, FieldError{pointer, "occurs more than once"})
-		}
-	}
-	return errs
-}
-
-// checkSecretHost describes what is wrong with a host of a secret. It returns "" for a valid one.
-func checkSecretHost(host string) string {
-	name, port, found := strings.Cut(host, ":")
-	if _, err := netip.ParseAddr(host); err == nil || !found {
-		return checkRuleHost(host)
-	}
-	switch number, err := strconv.ParseUint(port, 10, 16); {
-	case err != nil || number == 0 || port[0] == '0':
-		return "must have a port from 1 to 65535 after the colon"
-	case number == 443:
-		return "must not have the port 443, which a host without a port stands for"
-	}
-	return checkRuleHost(name)
-}
-
-const maxSecretHosts = 100
 
 // Limits of a ModelPolicy.
 const maxPolicyModels = 200

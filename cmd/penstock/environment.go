@@ -87,7 +87,7 @@ func (f *environmentFields) flags() map[string]any {
 			continue
 		}
 		address, ref, _ := strings.Cut(r, "#")
-		if parsed, err := penstock.ParseRunRepository(r); err == nil { // owner/name with a ref, too
+		if parsed, err := parseRepository(r); err == nil { // owner/name with a ref, too
 			address, ref = parsed.URL, parsed.Ref
 		}
 		repos = append(repos, penstock.GitRepo{URL: address, Ref: ref})

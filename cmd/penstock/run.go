@@ -274,7 +274,7 @@ func (cmd *runCreateCmd) request(ctx context.Context, std *stdio, c *client) (_ 
 func repositoriesOf(list []string, connection string) ([]penstock.RunRepository, error) {
 	var repositories []penstock.RunRepository
 	for i, text := range list {
-		r, err := penstock.ParseRunRepository(text)
+		r, err := parseRepository(text)
 		path, ref, _ := strings.Cut(text, "#")
 		if connection != "" && err == nil && penstock.CheckForgePath(path) == "" {
 			r = penstock.RunRepository{Connection: connection, Path: path, Ref: ref}

@@ -105,7 +105,7 @@ func (s *Secrets) Create(
 	if req.Value != nil {
 		errs = append(errs, CheckSecretValue("/value", *req.Value)...)
 	}
-	errs = append(errs, penstock.CheckSecretHosts("/hosts", req.Hosts)...)
+	errs = append(errs, checkSecretHosts(req.Hosts)...)
 	if errs != nil {
 		return penstock.ManagedSecret{}, penstock.InvalidFields(errs...)
 	}
@@ -162,7 +162,7 @@ func (s *Secrets) Set(
 		errs = append(errs, CheckSecretValue("/value", *change.Value)...)
 	}
 	if change.Hosts != nil {
-		errs = append(errs, penstock.CheckSecretHosts("/hosts", *change.Hosts)...)
+		errs = append(errs, checkSecretHosts(*change.Hosts)...)
 	}
 	if errs != nil {
 		return penstock.ManagedSecret{}, penstock.InvalidFields(errs...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -122,16 +123,17 @@ func TestAnUpdateChangesOnlyTheGivenFieldsOfAnAgent(t *testing.T) {
 			"default_runner_uid": "", "environment_id": "", "base_model": "",
 			"harness": {}, "mcp_servers": {}, "credential_strategy": "", "harness_auth_secrets": {},
 			"on_behalf_of_enabled": false, "worker_host": "", "agent_type": ""}`)
-		config := got.Config()
 		if got.Description != "" || got.Memory.AutoMemory.Enabled || got.OnBehalfOfEnabled || got.Type != "CUSTOM" ||
 			got.Name != "critic" {
 			w.T.Errorf("an empty value clears a field: %+v", got)
 		}
-		resolved, sources := penstock.Resolve(penstock.Layer{Name: "agent", Config: config})
+		sources := w.Get(w.Create(penstock.RunRequest{Prompt: "go", AgentIdentityUID: made.UID}).ID).ConfigSources
 		delete(sources, "skills") // an empty list
 		delete(sources, "mcp_servers")
-		if len(sources) != 0 || len(resolved.Skills) != 0 || len(resolved.MCPServers) != 0 {
-			w.T.Errorf("it still says %v about its runs", sources)
+		for key, layer := range sources {
+			if layer == run.LayerAgent {
+				w.T.Errorf("it still says what %s of its runs is", key)
+			}
 		}
 		_, err := w.Resources.UpdateIdentity(ctx, w.Admin, made.UID, factory.IdentityRequest{Name: new("")})
 		testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "/name")

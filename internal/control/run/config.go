@@ -25,19 +25,19 @@ func (s *Runs) configFrom(from Origin) func(
 			return err
 		}
 		if from.Automation != nil {
-			of.list = slices.Insert(of.list, 0, penstock.Layer{Name: LayerAutomation, Config: from.Automation.Config()})
+			of.list = slices.Insert(of.list, 0, layer{Name: LayerAutomation, Config: from.Automation.Config()})
 		}
 		if from.Forked != nil {
-			of.list = slices.Insert(of.list, 0, penstock.Layer{Name: layerForked, Config: from.Forked.Config})
+			of.list = slices.Insert(of.list, 0, layer{Name: layerForked, Config: from.Forked.Config})
 			of.forked = from.Forked.ConfigSources
 		}
 		of.agentKey = p.AgentUID
 		if from.Schedule != nil && from.Automation == nil { // its runs are created without the key of its creator
 			of.agentKey = p.Actor.UID
 		}
-		of.list = slices.Insert(of.list, 0, penstock.Layer{Name: LayerRequest, Config: req.Config})
+		of.list = slices.Insert(of.list, 0, layer{Name: LayerRequest, Config: req.Config})
 		if from.Attempt != nil {
-			of.list = slices.Insert(of.list, 0, penstock.Layer{Name: LayerRequest, Config: from.Attempt})
+			of.list = slices.Insert(of.list, 0, layer{Name: LayerRequest, Config: from.Attempt})
 		}
 		return s.setConfig(ctx, p, run, of)
 	}
@@ -69,7 +69,7 @@ func (s *Runs) setAgent(
 	defaults.Forge = factory.ForgeDefaults()
 	run.AgentUID, run.FactoryUID, run.Executor = agent.UID, agent.FactoryUID, &actor
 	return layers{
-		list: []penstock.Layer{
+		list: []layer{
 			{Name: LayerAgent, Config: agent.Config()}, {Name: LayerFactory, Config: defaults},
 		},
 		every:   factory.FactoryConfig,
@@ -79,7 +79,7 @@ func (s *Runs) setAgent(
 
 // layers are the sources of a run's configuration, the strongest first.
 type layers struct {
-	list  []penstock.Layer
+	list  []layer
 	every store.FactoryConfig // of the agent's factory: the configuration of all its runs
 
 	network RunLayers
@@ -127,8 +127,8 @@ func withEvery(config *penstock.Config, sources map[string]string, every store.F
 func (s *Runs) setConfig(ctx context.Context, p penstock.Principal, run *store.NewRun, from layers) error {
 	defaults := s.defaults
 	defaults.ModelID = s.catalog.DefaultModel()
-	config, sources := penstock.Resolve(
-		append(from.list, penstock.Layer{Name: LayerServer, Config: &defaults})...,
+	config, sources := resolve(
+		append(from.list, layer{Name: LayerServer, Config: &defaults})...,
 	)
 	for key, source := range sources {
 		if source == layerForked { // whose request named something counts as this one's

@@ -35,6 +35,7 @@ func (tx *Tx) ListSize(ctx context.Context, l List, team string) (size int64, er
 	return size, wrapf(err, "size the list of %s", l)
 }
 
+// Bounds of lists of runs.
 const (
 	MaxPageBytes    = 4 << 20  // of JSON; a page of runs ends before this, but has at least one run
 	MaxListedPrompt = 16 << 10 // bytes of a prompt in a list

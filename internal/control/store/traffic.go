@@ -138,6 +138,5 @@ func (e Executions) Traffic(ctx context.Context, runID string) ([]penstock.HostT
 	return sums, err
 }
 
-const (
-	MaxTrafficHosts = 1000 // of an execution
-)
+// MaxTrafficHosts is of how many hosts an execution may report traffic.
+const MaxTrafficHosts = 1000

@@ -66,62 +66,6 @@ const (
 	IdentityNone     IdentitySource = "none"   // of a rejection or a handshake; claims nothing
 )
 
-// Delivery is one entry of a webhook's log: the contract's Delivery.
-type Delivery struct {
-	ID             string            `json:"delivery_id"`
-	WebhookUID     string            `json:"webhook_uid"`
-	Outcome        Outcome           `json:"outcome"`
-	Label          string            `json:"label"`
-	Reason         string            `json:"reason,omitempty"`
-	Detail         string            `json:"detail,omitempty"` // why it was rejected, as its sender got it
-	Advice         string            `json:"advice,omitempty"` // what its owner could change; not stored
-	Size           int64             `json:"size"`             // bytes of the body that were read
-	ReceivedAt     Time              `json:"received_at"`
-	IdentitySource IdentitySource    `json:"identity_source"`
-	DuplicateOf    string            `json:"duplicate_of,omitempty"`
-	HTTPStatus     int               `json:"http_status"`
-	Runs           []string          `json:"runs"`
-	Matches        []DeliveryMatch   `json:"matches"`
-	ReplayOf       string            `json:"replay_of,omitempty"`
-	Headers        map[string]string `json:"headers"` // only those on an allow-list, which has no header with a secret
-	PayloadSHA256  string            `json:"payload_sha256,omitempty"`
-	EventType      string            `json:"event_type,omitempty"` // as the sender names the event
-	Summary        string            `json:"summary,omitempty"`    // the first values of the payload, for people
-	ClientIP       string            `json:"client_ip"`
-
-	// Head is the start of the payload, at most [store.DeliveryHead] bytes; nil if none is stored.
-	Head []byte `json:"-"`
-}
-
-// DeliveryMatch says whether a delivery matched one automation, and why not.
-type DeliveryMatch struct {
-	Automation   string `json:"automation"` // its name
-	UID          string `json:"automation_uid"`
-	WouldTrigger bool   `json:"would_trigger"`
-	RunID        string `json:"run_id,omitempty"`
-	// Subject is what the delivery is about for the automation, and Fate what became of it: see
-	// [SubjectRules]. RunID is then the run that has received it.
-	Subject    string `json:"subject,omitempty"` // not stored
-	SubjectUID string `json:"subject_uid,omitempty"`
-	Fate       Fate   `json:"fate,omitempty"` // stored if the automation was paused
-	FateReason string `json:"fate_reason,omitempty"`
-	// FailedAt is the JSON pointer of the first key of the filter that failed, "" if the whole body
-	// failed, or [FailedAtAutomation]. It is nil if the delivery started a run.
-	FailedAt *string `json:"failed_at,omitzero"`
-	Reason   string  `json:"reason,omitempty"` // the same in words: one sentence
-	// Check, Operator, Actual and Expected are the data of Reason: see trigger.Explanation. Rows of
-	// earlier versions have none.
-	Check    string   `json:"check,omitempty"`
-	Operator string   `json:"operator,omitempty"`
-	Actual   []string `json:"actual,omitempty"`
-	Expected []string `json:"expected,omitempty"`
-	// Words are stored instead of Reason, if Operator is set. [DeliveryMatch.Explain] replaces them.
-	Words *MismatchWords `json:"words,omitempty"`
-}
-
-// FailedAtAutomation is the FailedAt of a broken automation.
-const FailedAtAutomation = "automation"
-
 // OperatorEvent is the operator of a match whose automation waits for other events.
 const OperatorEvent = "event"
 
@@ -134,22 +78,6 @@ type MismatchWords struct {
 
 // Sentence joins the parts.
 func (w MismatchWords) Sentence() string { return w.Name + " " + w.Is + "; " + w.Expects }
-
-// Explain replaces the stored words with the sentence. Without its payload, a delivery shows nothing
-// that was in the payload.
-func (m *DeliveryMatch) Explain(hasPayload bool) {
-	if m.Words == nil {
-		return
-	}
-	words := *m.Words
-	if !hasPayload && len(m.Actual) > 0 {
-		m.Actual, words.Is = nil, "does not match"
-		if m.Operator == OperatorEvent {
-			words.Name, words.Is = "the event", "starts nothing"
-		}
-	}
-	m.Reason, m.Words = words.Sentence(), nil
-}
 
 // DefaultDeliveries is the default page size of a log.
 const DefaultDeliveries = 50
@@ -169,7 +97,3 @@ type DeliveryQuery struct {
 
 // TestIdentity begins the identity of a test that the server sends itself.
 const TestIdentity = "test-"
-
-// ReasonHandshake is the reason of an accepted delivery that started no run
-// because its sender only tested the URL.
-const ReasonHandshake = "handshake"

@@ -77,21 +77,6 @@ type EndpointData struct {
 	URL string `json:"url"`
 }
 
-// EndpointAttempt is one request to an endpoint.
-type EndpointAttempt struct {
-	UID       string        `json:"uid"`
-	MessageID string        `json:"message_id"` // the header webhook-id
-	Type      EndpointEvent `json:"type"`
-	At        Time          `json:"at"`
-	Attempt   int           `json:"attempt"`              // of the message, from 1
-	Status    int           `json:"http_status,omitzero"` // 0: the endpoint did not answer
-	Succeeded bool          `json:"succeeded"`            // a status from 200 to 299, without a refusal of Slack
-	Error     string        `json:"error,omitempty"`      // why there is no answer, or what a refusal of Slack means
-	Answer    string        `json:"answer,omitempty"`     // its first KiB, masked
-	TookMs    int64         `json:"took_ms,omitzero"`     // not of private addresses
-	NextAt    Time          `json:"next_attempt_at,omitzero"`
-}
-
 // Wants reports whether the endpoint chose a type of messages of a factory ("": of none).
 func (e EventEndpoint) Wants(event EndpointEvent, factoryUID string) bool {
 	return (len(e.Events) == 0 || slices.Contains(e.Events, event)) && e.Hears(factoryUID)

@@ -35,12 +35,6 @@ type FactoryQuery struct {
 // FactorySource says where a factory is edited.
 type FactorySource string
 
-// The places where a factory can be edited.
-const (
-	FactoryService    FactorySource = "service"    // on this server, through the API
-	FactoryRepository FactorySource = "repository" // in a Git repository
-)
-
 // FactoryAgent is the short form of an agent of a factory.
 type FactoryAgent struct {
 	UID  string    `json:"uid"`

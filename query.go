@@ -37,9 +37,3 @@ const (
 	DefaultLimit = 20
 	MaxLimit     = 500
 )
-
-// PageInfo says whether a next page exists, and its cursor.
-type PageInfo struct {
-	HasNext    bool   `json:"has_next_page"`
-	NextCursor string `json:"next_cursor,omitempty"`
-}

@@ -32,3 +32,30 @@ type ScheduleHistory struct {
 	LastRan *Time `json:"last_ran"`
 	NextRun *Time `json:"next_run"`
 }
+
+// CatchUp is what a schedule does about times that passed while no server ran.
+type CatchUp string
+
+// CatchUpOnce starts one run for all of them. It is the default.
+const (
+	CatchUpOnce CatchUp = "once"
+	CatchUpAll  CatchUp = "all" // a run for each, for the latest 100
+	CatchUpNone CatchUp = "none"
+)
+
+// CatchUps lists the values of CatchUp.
+func CatchUps() []CatchUp { return []CatchUp{CatchUpOnce, CatchUpAll, CatchUpNone} }
+
+// Overlap is what a schedule does when a run of it is still live.
+type Overlap string
+
+// OverlapAllow starts another one beside it. It is the default.
+const (
+	OverlapAllow   Overlap = "allow"
+	OverlapQueue   Overlap = "queue" // start once it has ended
+	OverlapSkip    Overlap = "skip"
+	OverlapReplace Overlap = "replace" // cancel it
+)
+
+// Overlaps lists the values of Overlap.
+func Overlaps() []Overlap { return []Overlap{OverlapAllow, OverlapQueue, OverlapSkip, OverlapReplace} }

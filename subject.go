@@ -211,38 +211,3 @@ func ShownSubject(subject string) string {
 	}
 	return subject
 }
-
-// Subject is what the events of an automation are about, with the run that works on it.
-type Subject struct {
-	UID           string `json:"uid"`
-	Subject       string `json:"subject"`
-	AutomationUID string `json:"automation_uid,omitempty"`
-	FactoryUID    string `json:"factory_uid,omitempty"`
-	WebhookUID    string `json:"webhook_uid,omitempty"`
-	RunID         string `json:"run_id,omitempty"`    // the newest run
-	RunState      State  `json:"run_state,omitempty"` // absent if the run is no longer kept
-	EventsCount   int64  `json:"events_count"`
-	Waiting       int64  `json:"waiting_count"`      // events that no run has received yet
-	NextAt        Time   `json:"next_at,omitzero"`   // when waiting events start something, at the earliest
-	ClosedAt      Time   `json:"closed_at,omitzero"` // the time of the event that closed it
-	CreatedAt     Time   `json:"created_at"`
-	UpdatedAt     Time   `json:"updated_at"` // of the latest event
-	// Events are the latest ones, newest first; only in a response with this one subject.
-	Events []SubjectEvent `json:"events,omitzero"`
-}
-
-// SubjectEvent is an event with a subject, and what became of it.
-type SubjectEvent struct {
-	UID        string         `json:"occurrence_uid"`
-	Kind       OccurrenceKind `json:"kind"` // not tick
-	DeliveryID string         `json:"delivery_id,omitempty"`
-	WebhookUID string         `json:"webhook_uid,omitempty"`
-	// AutomationUID is the automation that waited for the event, if a factory's automations share the subject.
-	AutomationUID string `json:"automation_uid,omitempty"`
-	DueAt         Time   `json:"due_at"`
-	DecidedAt     Time   `json:"decided_at,omitzero"` // absent while it waits
-	Fate          Fate   `json:"fate"`
-	Reason        string `json:"reason,omitempty"`
-	RunID         string `json:"run_id,omitempty"`
-	FollowupID    string `json:"followup_id,omitempty"` // that gave it; absent: it came with the first prompt
-}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/announce"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 type endpointCmds struct {
@@ -224,10 +225,10 @@ func (cmd *endpointAttemptsCmd) Run(ctx context.Context, std *stdio, in *connect
 }
 
 // endpointAttempts shows the attempts of one endpoint.
-var endpointAttempts = &noun[penstock.EndpointAttempt]{
+var endpointAttempts = &noun[store.EndpointAttempt]{
 	name: "attempt", path: "event-endpoints", key: "attempts",
 	head: []string{"AT", "TYPE", "MESSAGE", "ATTEMPT", "RESULT", "NEXT"},
-	row: func(a penstock.EndpointAttempt) []string {
+	row: func(a store.EndpointAttempt) []string {
 		result := cmp.Or(a.Error, a.Answer)
 		if a.Status != 0 {
 			result = strings.TrimSpace(strconv.Itoa(a.Status) + " " + strings.Join(strings.Fields(result), " "))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 type factoryCmds struct {
@@ -119,7 +120,7 @@ func factoryFacts(f penstock.Factory) []fact {
 		{
 			"files",
 			map[penstock.FactorySource]string{
-				penstock.FactoryService: "on this server", penstock.FactoryRepository: "in a repository",
+				store.FactoryService: "on this server", store.FactoryRepository: "in a repository",
 			}[f.Source],
 		},
 	}
@@ -151,7 +152,7 @@ func outdatedFacts(f penstock.Factory) []fact {
 	switch {
 	case list == nil:
 		return nil
-	case f.Source == penstock.FactoryRepository:
+	case f.Source == store.FactoryRepository:
 		return append(list, fact{"fix", "push a commit that changes one of the factory's files, such as secretRefresh: " +
 			"immediate in " +
 			"webhooks/" + f.Definition.OutdatedWebhooks[0] + ".yaml, which also applies later values at once"})

@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 // noun describes a kind of resource of the API, such as agents. T is one of them. The commands list,
@@ -189,7 +190,7 @@ func (n *noun[T]) table(ctx context.Context, c *client, list []T) error {
 type page struct {
 	key   string
 	items []jsontext.Value
-	info  penstock.PageInfo
+	info  store.PageInfo
 }
 
 // pages reads up to limit resources of a list, or all if it is 0.
@@ -202,7 +203,7 @@ func (c *client) pages(ctx context.Context, path, key string, query url.Values, 
 		}
 		query.Set("limit", strconv.Itoa(size))
 		var info struct {
-			PageInfo penstock.PageInfo `json:"page_info"`
+			PageInfo store.PageInfo `json:"page_info"`
 		}
 		raw, err := c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &info)
 		if err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 type occurrencesCmd struct {
@@ -24,10 +24,10 @@ func (cmd *occurrencesCmd) Help() string {
 		"started or joined, or why they started none. Deliveries need the scope factories:manage."
 }
 
-var occurrenceNoun = &noun[penstock.Occurrence]{
+var occurrenceNoun = &noun[store.Occurrence]{
 	name: "occurrence", path: "occurrences", key: "occurrences",
 	head: []string{"DUE", "KIND", "FATE", "SOURCE", "AUTOMATION", "SUBJECT", "RUN", "REASON"},
-	row: func(o penstock.Occurrence) []string {
+	row: func(o store.Occurrence) []string {
 		return []string{
 			timestamp(o.DueAt), string(o.Kind), string(o.Fate), o.ScheduleID + o.DeliveryID, o.AutomationUID, o.Subject,
 			strings.Join(o.RunIDs, " "), o.Reason,

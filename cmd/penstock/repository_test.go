@@ -244,7 +244,7 @@ func TestRepositoryMakesTheAPIReadOnly(t *testing.T) {
 		if f := w.sync(); f.Definition.Revision != 2 || !w.webhook("ci").Suspended {
 			t.Errorf("the next commit has ended the suspension: %+v", w.webhook("ci"))
 		}
-		var replayed penstock.Delivery
+		var replayed store.Delivery
 		w.ask(http.MethodPost, w.hookPath(hook)+"/deliveries/"+id+"/replay", nil, http.StatusCreated, &replayed)
 		if len(replayed.Runs) != 1 {
 			t.Errorf("a replay has started %v", replayed.Runs)

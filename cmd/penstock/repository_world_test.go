@@ -62,7 +62,7 @@ func (w *tracked) track(place map[string]string) penstock.Factory {
 	w.t.Helper()
 	var f penstock.Factory
 	w.ask(http.MethodPost, "/factory", map[string]any{"repository": place}, http.StatusCreated, &f)
-	if w.factory = f.UID; f.Source != penstock.FactoryRepository || f.Definition.Revision > 0 {
+	if w.factory = f.UID; f.Source != store.FactoryRepository || f.Definition.Revision > 0 {
 		w.t.Errorf("a new factory is %+v", f)
 	}
 	return w.sync()

@@ -85,16 +85,16 @@ var everyone = store.Viewer{Team: store.DefaultTeam, All: true}
 
 func ledgerOf(t *testing.T, db *store.Store) (rows [][2]string) {
 	t.Helper()
-	for q := (store.OccurrenceQuery{Kind: penstock.OccurrenceTick, Limit: 100}); ; {
+	for q := (store.OccurrenceQuery{Kind: store.OccurrenceTick, Limit: 100}); ; {
 		list, next, err := db.Occurrences.List(t.Context(), everyone, q)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range list {
-			if o.Fate == penstock.FateMissed { // the machine was busy for a minute; one start catches up on it
+			if o.Fate == store.FateMissed { // the machine was busy for a minute; one start catches up on it
 				continue
 			}
-			if o.Fate != penstock.FateStarted || len(o.RunIDs) != 1 {
+			if o.Fate != store.FateStarted || len(o.RunIDs) != 1 {
 				t.Fatalf("a time of schedule %s has the fate %+v", o.ScheduleID, o)
 			}
 			rows = append(rows, [2]string{o.ScheduleID, o.RunIDs[0]})

@@ -5,7 +5,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 type subjectCmds struct {
@@ -15,10 +15,10 @@ type subjectCmds struct {
 	Get  getCmd         `cmd:"" help:"Show a subject, and what became of its events."`
 }
 
-var subjectNoun = &noun[penstock.Subject]{
+var subjectNoun = &noun[store.Subject]{
 	name: "subject", id: "UID", uid: true, path: "subjects", key: "subjects",
 	head: []string{"SUBJECT", "UID", "RUN", "STATE", "EVENTS", "WAITING", "LATEST"},
-	row: func(s penstock.Subject) []string {
+	row: func(s store.Subject) []string {
 		return []string{
 			s.Subject, s.UID, s.RunID, string(s.RunState), number(s.EventsCount), number(s.Waiting), timestamp(s.UpdatedAt),
 		}
@@ -26,7 +26,7 @@ var subjectNoun = &noun[penstock.Subject]{
 	facts: subjectFacts,
 }
 
-func subjectFacts(s penstock.Subject) []fact {
+func subjectFacts(s store.Subject) []fact {
 	list := []fact{
 		{"subject", s.Subject},
 		{"uid", s.UID},

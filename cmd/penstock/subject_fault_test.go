@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -78,7 +79,7 @@ func TestKillLosesNoEventOfASubject(t *testing.T) {
 // settled returns an error unless each acknowledged event is in the log with a final fate and its run,
 // and no run works any more.
 func (h *hooked) settled(w penstock.Webhook, told *ledger) error {
-	events := map[string]penstock.DeliveryMatch{}
+	events := map[string]store.DeliveryMatch{}
 	for _, d := range h.log(w, "outcome=accepted") {
 		if len(d.Matches) != 1 {
 			return fmt.Errorf("delivery %s has %d matches", d.ID, len(d.Matches))
@@ -89,7 +90,7 @@ func (h *hooked) settled(w penstock.Webhook, told *ledger) error {
 		return fmt.Errorf("%d events are in the log, and %d were sent", len(events), len(told.acknowledged))
 	}
 	for id, m := range events {
-		if m.Fate == penstock.FateWaiting || m.Fate == "" || m.RunID == "" {
+		if m.Fate == store.FateWaiting || m.Fate == "" || m.RunID == "" {
 			return fmt.Errorf("event %s has the fate %q and the run %q", id, m.Fate, m.RunID)
 		}
 	}

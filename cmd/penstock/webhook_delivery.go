@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 type webhookDeliveriesCmd struct {
@@ -29,10 +30,10 @@ type webhookDeliveriesCmd struct {
 	Cursor  string `field:"?cursor" help:"Cursor of the next page, as the previous page printed it."`
 }
 
-var deliveryNoun = &noun[penstock.Delivery]{
+var deliveryNoun = &noun[store.Delivery]{
 	name: "delivery",
 	head: []string{"DELIVERY", "AGE", "OUTCOME", "REASON", "EVENT", "SIZE", "FROM", "RUNS", "DETAIL"},
-	row: func(d penstock.Delivery) []string {
+	row: func(d store.Delivery) []string {
 		return []string{
 			d.ID, age(d.ReceivedAt), d.Label, d.Reason, d.EventType, bytesText(d.Size), d.ClientIP, strings.Join(d.Runs, " "),
 			cmp.Or(d.Detail, d.Advice),
@@ -92,7 +93,7 @@ func (cmd *webhookDeliveryCmd) Run(ctx context.Context, std *stdio, in *connecti
 	return deliveryNoun.send(ctx, c, http.MethodGet, path, nil)
 }
 
-func deliveryFacts(d penstock.Delivery) []fact {
+func deliveryFacts(d store.Delivery) []fact {
 	list := []fact{
 		{"delivery", d.ID},
 		{"outcome", strings.TrimSpace(d.Label + " " + d.Reason)},
@@ -116,11 +117,11 @@ func deliveryFacts(d penstock.Delivery) []fact {
 	return append(list, fact{"headers", pairs(d.Headers)})
 }
 
-func matchText(m penstock.DeliveryMatch) string {
+func matchText(m store.DeliveryMatch) string {
 	switch {
 	case m.RunID != "":
 		return "started run " + m.RunID
-	case m.FailedAt != nil && *m.FailedAt == penstock.FailedAtAutomation:
+	case m.FailedAt != nil && *m.FailedAt == store.FailedAtAutomation:
 		return "started no run, the automation is broken: " + m.Reason
 	case m.Operator != "":
 		return "does not match: " + m.Reason
@@ -195,7 +196,7 @@ func (cmd *webhookTestCmd) Run(ctx context.Context, std *stdio, in *connection) 
 	if err != nil {
 		return err
 	}
-	return perform(ctx, c, http.MethodPost, path+"/test-delivery", jsontext.Value(body), func(d penstock.Delivery) error {
+	return perform(ctx, c, http.MethodPost, path+"/test-delivery", jsontext.Value(body), func(d store.Delivery) error {
 		return std.facts(deliveryFacts(d))
 	})
 }

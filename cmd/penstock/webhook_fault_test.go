@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -45,7 +46,7 @@ func (l *ledger) size() int {
 // delivery is in the log and counted, and exactly the matching deliveries started a run.
 func (l *ledger) want(h *hooked, w penstock.Webhook, matches func(identity string) bool) {
 	h.t.Helper()
-	logged := map[string]penstock.Delivery{}
+	logged := map[string]store.Delivery{}
 	accepted, duplicates := 0, 0
 	for _, d := range h.log(w, "") {
 		logged[d.ID] = d

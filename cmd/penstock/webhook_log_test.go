@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -68,7 +69,7 @@ func TestPagesOfADeliveryLogWhileMoreArrive(t *testing.T) {
 			}
 		}
 		all := h.log(w, "")
-		if !slices.IsSortedFunc(all, func(a, b penstock.Delivery) int { return int(b.ReceivedAt - a.ReceivedAt) }) {
+		if !slices.IsSortedFunc(all, func(a, b store.Delivery) int { return int(b.ReceivedAt - a.ReceivedAt) }) {
 			t.Error("the log is not sorted by time, newest first")
 		}
 		for _, query := range []string{"limit=0", "limit=501", "limit=x", "outcome=lost", "cursor=x"} {
@@ -130,8 +131,8 @@ func TestReplay(t *testing.T) {
 		duplicate := s.accepted(h.url(w), bearer(w), body)
 		s.post(h.url(w), bearer(w), "{")
 		a := h.automation(w, "handle", "look", map[string]any{"kind": []string{"order"}})
-		replay := func() penstock.Delivery {
-			var d penstock.Delivery
+		replay := func() store.Delivery {
+			var d store.Delivery
 			h.ask(http.MethodPost, h.hookPath(w)+"/deliveries/"+first+"/replay", nil, http.StatusCreated, &d)
 			return d
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -218,7 +219,7 @@ func withBearer(header map[string]string, w penstock.Webhook) map[string]string 
 // wantOneOfHundred checks the log and the runs of a webhook with three automations.
 func (h *hooked) wantOneOfHundred(name string, w penstock.Webhook) {
 	h.t.Helper()
-	var accepted []penstock.Delivery
+	var accepted []store.Delivery
 	for _, d := range h.log(w, "") {
 		if d.Outcome == penstock.OutcomeAccepted {
 			accepted = append(accepted, d)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -218,7 +219,7 @@ func TestBrokenAutomationFailsNoDelivery(t *testing.T) {
 		t.Fatalf("got %+v, want one run of two matches", d)
 	}
 	for _, m := range d.Matches {
-		if m.Automation == "broken" && (m.WouldTrigger || m.FailedAt == nil || *m.FailedAt != penstock.FailedAtAutomation ||
+		if m.Automation == "broken" && (m.WouldTrigger || m.FailedAt == nil || *m.FailedAt != store.FailedAtAutomation ||
 			m.Reason == "") {
 			t.Errorf("got %+v, want that the automation has failed, and why", m)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -103,7 +104,7 @@ func TestNotionSendsItsSecret(t *testing.T) {
 // wantEntry requires the given entry of the log.
 func (h *hooked) wantEntry(
 	w penstock.Webhook, id string, outcome penstock.Outcome, source penstock.IdentitySource,
-) penstock.Delivery {
+) store.Delivery {
 	h.t.Helper()
 	if id == "" {
 		h.t.Fatal("the response names no delivery")

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -292,7 +293,7 @@ func TestWebhookTestSendsADelivery(t *testing.T) {
 	call(t, env, "webhook", "test", "a").want(t, 0, "outcome", "Accepted", "202")
 	const body = `{"type":"order.created","n":1.0}`
 	sent := callWith(t, body, env, "webhook", "test", "a", "--payload-file", "-", "-o", "json")
-	var d penstock.Delivery
+	var d store.Delivery
 	fromJSON(t, sent.out, &d)
 	if got := call(t, env, "webhook", "payload", "a", d.ID); got.out != body {
 		t.Errorf("got %q, want the payload of the file", got.out)

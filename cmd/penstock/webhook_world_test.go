@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -132,9 +133,9 @@ func (h *hooked) automation(w penstock.Webhook, name, prompt string, filter any)
 }
 
 // log reads the whole log of a webhook, newest first. The query may select an outcome.
-func (h *hooked) log(w penstock.Webhook, query string) []penstock.Delivery {
+func (h *hooked) log(w penstock.Webhook, query string) []store.Delivery {
 	h.t.Helper()
-	var all []penstock.Delivery
+	var all []store.Delivery
 	for cursor := ""; ; {
 		var page factory.DeliveryPage
 		h.ask(
@@ -149,9 +150,9 @@ func (h *hooked) log(w penstock.Webhook, query string) []penstock.Delivery {
 }
 
 // entry reads one entry of the log.
-func (h *hooked) entry(w penstock.Webhook, id string) penstock.Delivery {
+func (h *hooked) entry(w penstock.Webhook, id string) store.Delivery {
 	h.t.Helper()
-	var d penstock.Delivery
+	var d store.Delivery
 	h.ask(http.MethodGet, h.hookPath(w)+"/deliveries/"+id, nil, http.StatusOK, &d)
 	return d
 }

@@ -154,11 +154,11 @@ func (y *year) checkTimes(s *source) {
 		ORDER BY due_at, uid`, s.id, int64(penstock.TimeOf(y.begun)), int64(end))
 	got, missed := map[string]int{}, 0
 	for _, row := range rows {
-		if row[1] != string(penstock.FateMissed) {
+		if row[1] != string(store.FateMissed) {
 			got[row[0]]++
 			continue
 		}
-		var m penstock.MissedTicks
+		var m store.MissedTicks
 		if err := json.Unmarshal([]byte(row[2]), &m); err != nil {
 			y.T.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func (y *year) checkEvents() {
 	}
 	for id, f := range fates {
 		received := f[1] != ""
-		dropped := f[0] == string(penstock.FateSkipped) || f[0] == string(penstock.FateSuperseded)
+		dropped := f[0] == string(store.FateSkipped) || f[0] == string(store.FateSuperseded)
 		if prompts := len(y.received.In[id]); received == dropped || prompts > 1 ||
 			prompts != 1 && received && !y.broken[f[1]] || prompts > 0 && !received {
 			y.T.Errorf("the event %s, %s, of run %q is in %d prompts", id, f[0], f[1], prompts)

@@ -138,7 +138,7 @@ func (w *world) read(uid string) penstock.EventEndpoint {
 	return e
 }
 
-func (w *world) attempts(uid string) []penstock.EndpointAttempt {
+func (w *world) attempts(uid string) []store.EndpointAttempt {
 	w.T.Helper()
 	page, err := w.Endpoints.Attempts(w.T.Context(), w.Admin, uid, store.AttemptQuery{})
 	if err != nil {
@@ -148,7 +148,7 @@ func (w *world) attempts(uid string) []penstock.EndpointAttempt {
 }
 
 // waitForAttempts waits until so many attempts are in the log, and returns them, the oldest first.
-func (w *world) waitForAttempts(uid string, n int) []penstock.EndpointAttempt {
+func (w *world) waitForAttempts(uid string, n int) []store.EndpointAttempt {
 	w.T.Helper()
 	testkit.Eventually(w.T, 40*time.Second, func() error {
 		if got := len(w.attempts(uid)); got < n {

@@ -453,8 +453,8 @@ func (s *Endpoints) RotateSecret(
 
 // AttemptPage is one page of attempts.
 type AttemptPage struct {
-	Attempts []penstock.EndpointAttempt `json:"attempts"`
-	Page     penstock.PageInfo          `json:"page_info"`
+	Attempts []store.EndpointAttempt `json:"attempts"`
+	Page     store.PageInfo          `json:"page_info"`
 }
 
 // AttemptQuery chooses attempts.
@@ -477,7 +477,7 @@ func (s *Endpoints) Attempts(
 		}
 	}
 	list, next, err := s.store.Endpoints.Attempts(ctx, uid, q)
-	return AttemptPage{list, penstock.PageInfo{HasNext: next != "", NextCursor: next}}, err
+	return AttemptPage{list, store.PageInfo{HasNext: next != "", NextCursor: next}}, err
 }
 
 // ReplayRequest names what to send again: one message, or all that happened since a time.

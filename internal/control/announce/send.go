@@ -234,7 +234,7 @@ func (s *Endpoints) attempt(
 		return nil
 	}
 	now := s.now()
-	a := &store.Attempted{Message: m, EndpointAttempt: penstock.EndpointAttempt{
+	a := &store.Attempted{Message: m, EndpointAttempt: store.EndpointAttempt{
 		UID: penstock.NewID(), MessageID: m.ID, Type: m.Type, At: now, Attempt: m.Attempts + 1, Status: got.status,
 		Succeeded: got.status/100 == 2 && got.problem == "", Error: got.problem, Answer: got.answer,
 	}}

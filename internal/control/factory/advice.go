@@ -1,9 +1,12 @@
 package factory
 
-import "github.com/penstock-dev/penstock"
+import (
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
+)
 
 // adviceOn returns what the owner of a webhook could change because of a delivery, or "".
-func adviceOn(d *penstock.Delivery) string {
+func adviceOn(d *store.Delivery) string {
 	switch {
 	case d.Reason == ReasonSetupPing && d.HTTPStatus != penstock.OutcomeRejectedAuth.Status():
 		return "The sender got 200 because of setup_pings. From its first verified delivery on, it gets 401."

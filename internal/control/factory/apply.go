@@ -92,7 +92,7 @@ func (a *application) read(ctx context.Context, before, files map[string][]byte)
 		a.known.WebhookUIDs = append(a.known.WebhookUIDs, w.UID)
 	}
 	secrets := fileSecrets{
-		manages: a.p.May(penstock.ScopeSecretsManage), repository: a.factory.Source == penstock.FactoryRepository,
+		manages: a.p.May(penstock.ScopeSecretsManage), repository: a.factory.Source == store.FactoryRepository,
 		webhooks: webhooks,
 	}
 	if secrets.all, err = a.tx.Secrets().Names(ctx, a.factory.Team); err != nil {

@@ -61,7 +61,7 @@ func (w *callers) fates() []string {
 	}
 	var fates []string
 	for _, e := range slices.Backward(s.Events) {
-		if e.Kind != penstock.OccurrenceCall || e.DeliveryID != "" || e.WebhookUID != "" {
+		if e.Kind != store.OccurrenceCall || e.DeliveryID != "" || e.WebhookUID != "" {
 			w.T.Errorf("the event %+v is no call", e)
 		}
 		fates = append(fates, string(e.Fate))

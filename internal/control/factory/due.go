@@ -7,6 +7,7 @@ import (
 	"github.com/netresearch/go-cron"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 // dueTimes are the times of a schedule that have come since it was decided last.
 type dueTimes struct {
 	start  []penstock.Time // these start runs, oldest first
-	missed *penstock.MissedTicks
+	missed *store.MissedTicks
 }
 
 // due sorts the times from first, which has come, to now.
@@ -37,7 +38,7 @@ func (c cronTimes) due(first, now penstock.Time, catchUp penstock.CatchUp) dueTi
 		late, d.start = times, nil
 	}
 	if len(late) > 0 {
-		d.missed = &penstock.MissedTicks{First: first, Last: late[len(late)-1]}
+		d.missed = &store.MissedTicks{First: first, Last: late[len(late)-1]}
 		d.missed.Count, d.missed.AtLeast = c.count(first, d.missed.Last)
 	}
 	return d

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 func TestTimesThatHaveCome(t *testing.T) {
@@ -18,15 +19,15 @@ func TestTimesThatHaveCome(t *testing.T) {
 		}
 		return at
 	}
-	missed := func(count int, first, last string) *penstock.MissedTicks {
-		return &penstock.MissedTicks{Count: count, First: at(first), Last: at(last)}
+	missed := func(count int, first, last string) *store.MissedTicks {
+		return &store.MissedTicks{Count: count, First: at(first), Last: at(last)}
 	}
 	for name, c := range map[string]struct {
 		cron, zone, first, now string
 		catchUp                penstock.CatchUp
 		start                  []string
 		starts                 int // instead of start
-		missed                 *penstock.MissedTicks
+		missed                 *store.MissedTicks
 	}{
 		"on time": {
 			cron: "0 3 * * *", first: "2027-01-05T03:00:00Z", now: "2027-01-05T03:00:01Z", catchUp: "once",
@@ -59,7 +60,7 @@ func TestTimesThatHaveCome(t *testing.T) {
 		"a clock that jumped thirty years": {
 			cron: "* * * * *", first: "2027-01-05T03:00:00Z", now: "2057-01-05T03:00:30Z", catchUp: "once",
 			start: []string{"2057-01-05T03:00:00Z"},
-			missed: &penstock.MissedTicks{
+			missed: &store.MissedTicks{
 				Count: maxCounted, AtLeast: true, First: at("2027-01-05T03:00:00Z"), Last: at("2057-01-05T02:59:00Z"),
 			},
 		},

@@ -48,7 +48,7 @@ func (s *Factories) edit(
 	if present == nil {
 		return fmt.Errorf("edit the files of factory %s: %v", factoryUID, a.wasFound)
 	}
-	if factory.Source != penstock.FactoryRepository {
+	if factory.Source != store.FactoryRepository {
 		if files, err = e.files(before, present); err != nil {
 			return err
 		}

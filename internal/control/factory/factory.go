@@ -69,7 +69,7 @@ func (s *Factories) List(
 	}
 	rows, next, err := s.store.Factories.List(ctx, p.Team, q)
 	page := Page{
-		Factories: make([]penstock.Factory, len(rows)), PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next},
+		Factories: make([]penstock.Factory, len(rows)), PageInfo: store.PageInfo{HasNext: next != "", NextCursor: next},
 	}
 	if err != nil {
 		return page, err
@@ -127,7 +127,7 @@ func (s *Factories) Create(
 		now := penstock.Now()
 		row := store.FactoryRow{
 			Team:    p.Team,
-			Factory: penstock.Factory{UID: penstock.NewID(), Source: penstock.FactoryService, CreatedAt: now, UpdatedAt: now},
+			Factory: penstock.Factory{UID: penstock.NewID(), Source: store.FactoryService, CreatedAt: now, UpdatedAt: now},
 		}
 		if row.Name = row.UID; req.Files == nil { // the repository has the name, once it was read
 			row.Name, row.Alias = strings.TrimSpace(request.Value(req.Name)), strings.TrimSpace(request.Value(req.Alias))
@@ -346,7 +346,7 @@ func (s *Factories) Dispatch(
 		SubjectCall: store.SubjectCall{
 			Caller: p, Request: request, Source: source, TriggerURL: req.TicketURL, Metadata: started.Metadata,
 		},
-		Kind: penstock.OccurrenceDispatch, Scope: "factory " + uid, Subject: req.Subject, WhenBusy: req.WhenBusy,
+		Kind: store.OccurrenceDispatch, Scope: "factory " + uid, Subject: req.Subject, WhenBusy: req.WhenBusy,
 	}.About(started)
 	if started.Claim != nil {
 		return run.StartOn(ctx, s.runs, p, started, func(c run.Called) Dispatched {
@@ -421,5 +421,5 @@ func together(errs []penstock.FieldError, err error) error {
 // Page is a page of factories, by name.
 type Page struct {
 	Factories []penstock.Factory `json:"factories"`
-	PageInfo  penstock.PageInfo  `json:"page_info"`
+	PageInfo  store.PageInfo     `json:"page_info"`
 }

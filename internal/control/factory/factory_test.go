@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -26,7 +27,7 @@ func TestFactoriesAreKnownByNameAndAlias(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.T.Context()
 		f := w.createFactory(" Payments ", "pay")
-		if f.Name != "Payments" || f.Source != penstock.FactoryService || len(f.Agents) != 1 ||
+		if f.Name != "Payments" || f.Source != store.FactoryService || len(f.Agents) != 1 ||
 			f.Agents[0].UID != f.ForemanUID || f.Agents[0].Type != factory.AgentForeman {
 			w.T.Errorf("got %+v, want one with a foreman", f)
 		}

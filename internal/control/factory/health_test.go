@@ -189,7 +189,7 @@ func TestFailuresInARowPauseAnAutomation(t *testing.T) {
 			w.T.Fatal(err)
 		}
 		m := d.Matches[0]
-		if len(d.Runs) != 0 || m.Fate != penstock.FateSkipped || !strings.Contains(m.Reason, paused.Reason) {
+		if len(d.Runs) != 0 || m.Fate != store.FateSkipped || !strings.Contains(m.Reason, paused.Reason) {
 			w.T.Errorf("a delivery to a paused automation: runs %v, match %+v", d.Runs, m)
 		}
 	})

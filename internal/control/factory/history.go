@@ -15,8 +15,8 @@ import (
 
 // HistoryPage is a page of a factory's history, newest first.
 type HistoryPage struct {
-	Revisions []Revision        `json:"revisions"`
-	PageInfo  penstock.PageInfo `json:"page_info"`
+	Revisions []Revision     `json:"revisions"`
+	PageInfo  store.PageInfo `json:"page_info"`
 }
 
 // Revision is one change of a factory's files, or a commit that changed nothing or was rejected.
@@ -58,7 +58,7 @@ func (s *Factories) History(
 			)
 		}
 	}
-	if factory.Source == penstock.FactoryRepository {
+	if factory.Source == store.FactoryRepository {
 		return s.commits(ctx, factory.UID, limit, before)
 	}
 	rows, err := s.store.Definitions.Revisions(ctx, factory.UID, before, limit+1)
@@ -68,7 +68,7 @@ func (s *Factories) History(
 	page := HistoryPage{Revisions: []Revision{}}
 	if len(rows) > limit {
 		rows = rows[:limit]
-		page.PageInfo = penstock.PageInfo{HasNext: true, NextCursor: strconv.FormatInt(rows[limit-1].Number, 10)}
+		page.PageInfo = store.PageInfo{HasNext: true, NextCursor: strconv.FormatInt(rows[limit-1].Number, 10)}
 	}
 	for _, row := range rows {
 		r, err := s.revision(ctx, factory.UID, row)
@@ -89,7 +89,7 @@ func (s *Factories) commits(ctx context.Context, factoryUID string, limit int, b
 	page := HistoryPage{Revisions: []Revision{}}
 	if len(rows) > limit {
 		rows = rows[:limit]
-		page.PageInfo = penstock.PageInfo{HasNext: true, NextCursor: strconv.FormatInt(rows[limit-1].N, 10)}
+		page.PageInfo = store.PageInfo{HasNext: true, NextCursor: strconv.FormatInt(rows[limit-1].N, 10)}
 	}
 	for _, row := range rows {
 		r := Revision{

@@ -369,7 +369,7 @@ func TestAHollowRunOnASubjectIsOver(t *testing.T) {
 			w.T.Errorf("the run is hollow because %q", r.HollowReason)
 		}
 		ids = append(ids, w.event(7, 3))
-		w.wantFates(ids, penstock.FateStarted, penstock.FateContinued, penstock.FateStarted)
+		w.wantFates(ids, store.FateStarted, store.FateContinued, store.FateStarted)
 		runs := w.runs()
 		if len(runs) != 2 || runs[1].ContinuesID != l.RunID {
 			w.T.Errorf("the runs are %+v", runs)

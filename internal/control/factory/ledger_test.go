@@ -157,7 +157,7 @@ func (w *ledger) calls() {
 }
 
 // pages reads all pages of a size, and what was due in their order.
-func (w *topics) pages(p penstock.Principal, q store.OccurrenceQuery) (all []penstock.Occurrence) {
+func (w *topics) pages(p penstock.Principal, q store.OccurrenceQuery) (all []store.Occurrence) {
 	w.T.Helper()
 	for {
 		page, err := w.Schedules.Occurrences(w.T.Context(), p, q)
@@ -187,19 +187,19 @@ func TestTheLedgerHasEveryEvent(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for _, o := range all {
-			if seen[o.UID] || o.DueAt == 0 || (o.DecidedAt == 0) != (o.Fate == penstock.FateWaiting) {
+			if seen[o.UID] || o.DueAt == 0 || (o.DecidedAt == 0) != (o.Fate == store.FateWaiting) {
 				t.Errorf("the occurrence %+v", o)
 			}
 			seen[o.UID] = true
-			if ran := o.Fate == penstock.FateStarted || o.Fate == penstock.FateMerged || o.Fate == penstock.FateContinued; ran !=
+			if ran := o.Fate == store.FateStarted || o.Fate == store.FateMerged || o.Fate == store.FateContinued; ran !=
 				(len(o.RunIDs) == 1) {
 				t.Errorf("%s names the runs %v", o.Fate, o.RunIDs)
 			}
-			delivered := o.Kind == penstock.OccurrenceDelivery
+			delivered := o.Kind == store.OccurrenceDelivery
 			if (o.DeliveryID != "") != delivered || (o.WebhookUID != "") != delivered {
 				t.Errorf("a %s has the delivery %q of %q", o.Kind, o.DeliveryID, o.WebhookUID)
 			}
-			wantSubject := o.Kind != penstock.OccurrenceTick && o.Fate != penstock.FateNoMatch &&
+			wantSubject := o.Kind != store.OccurrenceTick && o.Fate != store.FateNoMatch &&
 				o.WebhookUID == w.webhook.UID && !strings.Contains(o.Reason, "no run works")
 			if wantSubject != (o.Subject == "acme/shop#7" && delivered) {
 				t.Errorf("%s %s has the subject %q", o.Kind, o.Fate, o.Subject)
@@ -211,12 +211,12 @@ func TestTheLedgerHasEveryEvent(t *testing.T) {
 
 // wantTold compares occurrences, the newest one first, with what has happened. A delivery has one for each
 // automation, in the order of their names.
-func (w *ledger) wantTold(all []penstock.Occurrence) {
+func (w *ledger) wantTold(all []store.Occurrence) {
 	w.T.Helper()
 	if len(all) != len(w.told) {
 		w.T.Errorf("got %d occurrences, want %d", len(all), len(w.told))
 	}
-	var got []penstock.Occurrence
+	var got []store.Occurrence
 	for i := len(all) - 1; i >= 0; i-- {
 		at := len(got)
 		for j := i; j > 0 && all[j].DeliveryID != "" && all[j-1].DeliveryID == all[j].DeliveryID; j-- {
@@ -233,11 +233,11 @@ func (w *ledger) wantTold(all []penstock.Occurrence) {
 }
 
 // wantFiltered compares what each filter chooses, in pages of 2, with what it should choose from all.
-func (w *ledger) wantFiltered(all []penstock.Occurrence) {
+func (w *ledger) wantFiltered(all []store.Occurrence) {
 	w.T.Helper()
 	var queries []store.OccurrenceQuery
-	for _, kind := range append(penstock.OccurrenceKinds(), "") {
-		for _, fate := range append(penstock.Fates(), "") {
+	for _, kind := range append(factory.OccurrenceKinds(), "") {
+		for _, fate := range append(factory.Fates(), "") {
 			queries = append(queries, store.OccurrenceQuery{Kind: kind, Fate: fate})
 		}
 	}
@@ -256,7 +256,7 @@ func (w *ledger) wantFiltered(all []penstock.Occurrence) {
 		}
 	}
 	for _, q := range queries {
-		var want []penstock.Occurrence
+		var want []store.Occurrence
 		for _, o := range all {
 			if (q.Kind == "" || q.Kind == o.Kind) && (q.Fate == "" || q.Fate == o.Fate) &&
 				(q.AutomationUID == "" || q.AutomationUID == o.AutomationUID) &&
@@ -283,7 +283,7 @@ func TestTheLedgerShowsNothingThatIsHiddenElsewhere(t *testing.T) {
 		reader := w.As("ada", penstock.ScopeRunsRead, penstock.ScopeFactoriesRead)
 		w.told = slices.DeleteFunc(w.told, func(line string) bool { return strings.HasPrefix(line, "delivery") })
 		w.wantTold(w.pages(reader, store.OccurrenceQuery{}))
-		for _, q := range []store.OccurrenceQuery{{Kind: penstock.OccurrenceDelivery}, {WebhookUID: w.orders.UID}} {
+		for _, q := range []store.OccurrenceQuery{{Kind: store.OccurrenceDelivery}, {WebhookUID: w.orders.UID}} {
 			if _, err := w.Schedules.Occurrences(
 				t.Context(), reader, q,
 			); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
@@ -315,7 +315,7 @@ func TestACursorOfTheLedgerStaysValid(t *testing.T) {
 	withLedger(t, func(w *ledger) {
 		for _, of := range []store.OccurrenceQuery{{}, {WebhookUID: w.orders.UID}} {
 			all := w.pages(w.Admin, of)
-			at := slices.IndexFunc(all, func(o penstock.Occurrence) bool { return o.Fate == penstock.FateRejected })
+			at := slices.IndexFunc(all, func(o store.Occurrence) bool { return o.Fate == store.FateRejected })
 			first := of
 			first.Limit = at + 1
 			page, err := w.Schedules.Occurrences(t.Context(), w.Admin, first)
@@ -335,7 +335,7 @@ func TestACursorOfTheLedgerStaysValid(t *testing.T) {
 					t.Error("a delivery is listed after retention has removed it")
 				}
 			}
-			rest.Fate = penstock.FateStarted
+			rest.Fate = store.FateStarted
 			if _, err := w.Schedules.Occurrences(
 				t.Context(), w.Admin, rest,
 			); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
@@ -397,9 +397,9 @@ func TestThePagesOfALongLogMissNothing(t *testing.T) {
 			"followup_id, paid_by, kind) VALUES " + strings.Join(calls, ", "))
 		w.fire(first.Add(time.Hour))
 		rejected()
-		for fate, want := range map[penstock.Fate]int{penstock.FateStarted: 3, penstock.FateRejected: 2} {
+		for fate, want := range map[store.Fate]int{store.FateStarted: 3, store.FateRejected: 2} {
 			for _, q := range []store.OccurrenceQuery{{}, {Limit: 1}, {WebhookUID: w.webhook.UID}} {
-				if q.Fate = fate; q.WebhookUID != "" && fate == penstock.FateStarted {
+				if q.Fate = fate; q.WebhookUID != "" && fate == store.FateStarted {
 					want = 0
 				}
 				if got := w.pages(w.Admin, q); len(got) != want {
@@ -407,7 +407,7 @@ func TestThePagesOfALongLogMissNothing(t *testing.T) {
 				}
 			}
 		}
-		if got := w.pages(w.Admin, store.OccurrenceQuery{Kind: penstock.OccurrenceCall}); len(got) != 1 {
+		if got := w.pages(w.Admin, store.OccurrenceQuery{Kind: store.OccurrenceCall}); len(got) != 1 {
 			t.Errorf("got %d calls, want 1", len(got))
 		}
 		if got := w.pages(w.Admin, store.OccurrenceQuery{Limit: 500}); len(got) != 2505 {
@@ -421,7 +421,7 @@ func TestThePagesOfALongLogMissNothing(t *testing.T) {
 func TestADeliveryAboutAForgottenSubjectHasNoRow(t *testing.T) {
 	withLedger(t, func(w *ledger) {
 		about := map[string]bool{}
-		for _, o := range w.pages(w.Admin, store.OccurrenceQuery{Kind: penstock.OccurrenceDelivery}) {
+		for _, o := range w.pages(w.Admin, store.OccurrenceQuery{Kind: store.OccurrenceDelivery}) {
 			if o.Subject != "" && len(o.RunIDs) > 0 {
 				about[o.DeliveryID+o.AutomationUID] = true
 			}
@@ -431,7 +431,7 @@ func TestADeliveryAboutAForgottenSubjectHasNoRow(t *testing.T) {
 		}
 		w.exec("DELETE FROM subject_events")
 		w.exec("DELETE FROM subjects")
-		for _, o := range w.pages(w.Admin, store.OccurrenceQuery{Kind: penstock.OccurrenceDelivery}) {
+		for _, o := range w.pages(w.Admin, store.OccurrenceQuery{Kind: store.OccurrenceDelivery}) {
 			if about[o.DeliveryID+o.AutomationUID] {
 				w.T.Errorf("its subject is not kept: %+v", o)
 			}

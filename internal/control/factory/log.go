@@ -15,8 +15,8 @@ import (
 
 // DeliveryPage is a page of a webhook's log, newest first.
 type DeliveryPage struct {
-	Deliveries []penstock.Delivery `json:"deliveries"`
-	PageInfo   penstock.PageInfo   `json:"page_info"`
+	Deliveries []store.Delivery `json:"deliveries"`
+	PageInfo   store.PageInfo   `json:"page_info"`
 }
 
 // List returns one page of a webhook's log, newest first.
@@ -33,7 +33,7 @@ func (s *Deliveries) List(
 	for i := range list {
 		describe(&list[i])
 	}
-	return DeliveryPage{Deliveries: list, PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next}}, err
+	return DeliveryPage{Deliveries: list, PageInfo: store.PageInfo{HasNext: next != "", NextCursor: next}}, err
 }
 
 // webhookOf returns a webhook if the caller may see its log.
@@ -49,25 +49,25 @@ func (s *Deliveries) webhookOf(
 // Read returns one entry of a webhook's log.
 func (s *Deliveries) Read(
 	ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string,
-) (penstock.Delivery, error) {
+) (store.Delivery, error) {
 	if _, err := s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
-		return penstock.Delivery{}, err
+		return store.Delivery{}, err
 	}
 	d, err := s.store.Deliveries.Find(ctx, webhookUID, id)
 	if err != nil {
 		return d, err
 	}
-	one := []penstock.Delivery{d}
+	one := []store.Delivery{d}
 	err = s.withFates(ctx, one)
 	describe(&one[0])
 	return one[0], err
 }
 
 // withFates adds what became of deliveries that are about a subject, and the runs that have them by now.
-func (s *Deliveries) withFates(ctx context.Context, list []penstock.Delivery) error {
+func (s *Deliveries) withFates(ctx context.Context, list []store.Delivery) error {
 	var about []string
 	for _, d := range list {
-		if slices.ContainsFunc(d.Matches, func(m penstock.DeliveryMatch) bool { return m.SubjectUID != "" }) {
+		if slices.ContainsFunc(d.Matches, func(m store.DeliveryMatch) bool { return m.SubjectUID != "" }) {
 			about = append(about, d.ID)
 		}
 	}
@@ -98,12 +98,12 @@ func (s *Deliveries) withFates(ctx context.Context, list []penstock.Delivery) er
 // Tested returns the log entry of a test that was sent, as the response of the request.
 func (s *Deliveries) Tested(
 	ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string,
-) (penstock.Delivery, error) {
+) (store.Delivery, error) {
 	d, err := s.Read(ctx, p, factoryUID, webhookUID, id)
 	if err != nil {
 		return d, err
 	}
-	return access.Act(ctx, s.responses, p, func(*store.Tx) (penstock.Delivery, error) { return d, nil })
+	return access.Act(ctx, s.responses, p, func(*store.Tx) (store.Delivery, error) { return d, nil })
 }
 
 // Explained returns whether a request is authentic, as the response of the request.
@@ -135,57 +135,57 @@ func (s *Deliveries) Payload(
 // conflict.
 func (s *Deliveries) Replay(
 	ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string,
-) (penstock.Delivery, error) {
+) (store.Delivery, error) {
 	w, err := s.webhookOf(ctx, p, factoryUID, webhookUID)
 	if err != nil {
-		return penstock.Delivery{}, err
+		return store.Delivery{}, err
 	}
 	old, err := s.store.Deliveries.Find(ctx, webhookUID, id)
 	if err != nil {
-		return penstock.Delivery{}, err
+		return store.Delivery{}, err
 	}
-	if old.Outcome != penstock.OutcomeAccepted || old.Reason == penstock.ReasonHandshake {
-		return penstock.Delivery{}, penstock.Errorf(
+	if old.Outcome != penstock.OutcomeAccepted || old.Reason == store.ReasonHandshake {
+		return store.Delivery{}, penstock.Errorf(
 			penstock.CodeConflict, "only accepted deliveries can be replayed; this delivery is %s",
 			strings.TrimSpace(old.Label+" "+old.Reason),
 		)
 	}
 	body, err := s.store.Deliveries.Payload(ctx, id)
 	if err != nil {
-		return penstock.Delivery{}, err
+		return store.Delivery{}, err
 	}
 	raw, err := s.store.Deliveries.RawPayload(ctx, id)
 	if err != nil {
-		return penstock.Delivery{}, err
+		return store.Delivery{}, err
 	}
 	const attempts = 5
 	for range attempts {
-		var replayed penstock.Delivery
+		var replayed store.Delivery
 		if replayed, err = s.replayDelivery(ctx, p, w, old, body, raw); !errors.Is(err, store.ErrStale) {
 			return replayed, err
 		}
 		if w, err = s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
-			return penstock.Delivery{}, err
+			return store.Delivery{}, err
 		}
 	}
-	return penstock.Delivery{}, &penstock.Error{
+	return store.Delivery{}, &penstock.Error{
 		Code: penstock.CodeUnavailable, Detail: "the factory is being changed; try again", Cause: err,
 	}
 }
 
 func (s *Deliveries) replayDelivery(
-	ctx context.Context, p penstock.Principal, w store.WebhookRow, old penstock.Delivery, body, raw []byte,
-) (penstock.Delivery, error) {
+	ctx context.Context, p penstock.Principal, w store.WebhookRow, old store.Delivery, body, raw []byte,
+) (store.Delivery, error) {
 	plan, err := s.receiver.newPlan(ctx, w)
 	if err != nil {
-		return penstock.Delivery{}, err
+		return store.Delivery{}, err
 	}
 	document, err := s.receiver.parse(plan, body)
 	if err != nil {
-		return penstock.Delivery{}, fmt.Errorf("parse the payload of delivery %s again: %w", old.ID, err)
+		return store.Delivery{}, fmt.Errorf("parse the payload of delivery %s again: %w", old.ID, err)
 	}
 	d := &store.NewDelivery{
-		Delivery: penstock.Delivery{
+		Delivery: store.Delivery{
 			ID: penstock.NewID(), WebhookUID: w.UID, Outcome: penstock.OutcomeAccepted, HTTPStatus: http.StatusAccepted,
 			Size: old.Size, ReceivedAt: penstock.Now(), IdentitySource: penstock.IdentityReplay, ReplayOf: old.ID,
 			Headers: old.Headers, PayloadSHA256: old.PayloadSHA256,
@@ -194,11 +194,11 @@ func (s *Deliveries) replayDelivery(
 		PaidBy: p.PaidBy(),
 	}
 	if err := s.receiver.start(ctx, plan, document, old.Headers, d); err != nil {
-		return penstock.Delivery{}, err
+		return store.Delivery{}, err
 	}
-	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Delivery, error) {
+	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (store.Delivery, error) {
 		if _, err := tx.Deliveries().Deliver(ctx, d); err != nil {
-			return penstock.Delivery{}, err
+			return store.Delivery{}, err
 		}
 		replayed, err := tx.Deliveries().Find(ctx, w.UID, d.ID)
 		describe(&replayed)

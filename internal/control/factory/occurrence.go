@@ -71,14 +71,14 @@ func (s *Schedules) startTogether(ctx context.Context, waiting []store.Occurrenc
 // candidate returns what an occurrence that waited starts.
 func (a restart) candidate(o store.OccurrenceRow) candidate {
 	c := candidate{row: o}
-	c.row.Fate = penstock.FateSkipped
+	c.row.Fate = store.FateSkipped
 	c.row.Reason = "It no longer fires at this time."
 	for _, made := range a.tick.candidates {
 		if made.row.AutomationUID != o.AutomationUID || made.row.Clock != o.Clock {
 			continue
 		}
 		if c.run = made.run; c.run == nil {
-			c.row.Fate, c.row.Reason = penstock.FateFailed, made.row.Reason
+			c.row.Fate, c.row.Reason = store.FateFailed, made.row.Reason
 		}
 	}
 	return c
@@ -133,8 +133,8 @@ type OccurrenceQuery = store.OccurrenceQuery
 
 // OccurrencePage is one page of what was due to start work, newest first.
 type OccurrencePage struct {
-	Occurrences []penstock.Occurrence `json:"occurrences"`
-	PageInfo    penstock.PageInfo     `json:"page_info"`
+	Occurrences []store.Occurrence `json:"occurrences"`
+	PageInfo    store.PageInfo     `json:"page_info"`
 }
 
 // Occurrences returns one page of what was due to start work, newest first. Deliveries need the scope of their log:
@@ -146,7 +146,7 @@ func (s *Schedules) Occurrences(
 		return OccurrencePage{}, err
 	}
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
-		if q.Kind == penstock.OccurrenceDelivery || q.WebhookUID != "" {
+		if q.Kind == store.OccurrenceDelivery || q.WebhookUID != "" {
 			return OccurrencePage{}, err
 		}
 		q.NoDeliveries = true
@@ -154,10 +154,23 @@ func (s *Schedules) Occurrences(
 	list, next, err := s.store.Occurrences.List(ctx, run.ViewerOf(p), q)
 	if access.Require(p, penstock.ScopeFactoriesRead) != nil {
 		for i := range list {
-			if list[i].AutomationUID != "" && list[i].Fate == penstock.FateFailed {
+			if list[i].AutomationUID != "" && list[i].Fate == store.FateFailed {
 				list[i].Reason = "" // it says what is wrong with the automation
 			}
 		}
 	}
-	return OccurrencePage{Occurrences: list, PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next}}, err
+	return OccurrencePage{Occurrences: list, PageInfo: store.PageInfo{HasNext: next != "", NextCursor: next}}, err
+}
+
+// OccurrenceKinds lists the kinds.
+func OccurrenceKinds() []store.OccurrenceKind {
+	return []store.OccurrenceKind{store.OccurrenceTick, store.OccurrenceDelivery, store.OccurrenceCall, store.OccurrenceDispatch}
+}
+
+// Fates lists the fates.
+func Fates() []store.Fate {
+	return []store.Fate{
+		store.FateWaiting, store.FateStarted, store.FateContinued, store.FateMerged, store.FateSuperseded, store.FateNoMatch, store.FateDuplicate, store.FateRejected,
+		store.FateSkipped, store.FateMissed, store.FateFailed,
+	}
 }

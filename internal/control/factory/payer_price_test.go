@@ -95,7 +95,7 @@ func TestACappedKeyStartsNoRunWithoutAPrice(t *testing.T) {
 			if err != nil {
 				h.T.Fatalf("%s: %v", what, err)
 			}
-			d := must[penstock.Delivery](h)(h.Deliveries.Read(ctx, h.Admin, h.factory, hook.UID, id))
+			d := must[store.Delivery](h)(h.Deliveries.Read(ctx, h.Admin, h.factory, hook.UID, id))
 			if len(d.Matches) != 1 || d.Matches[0].RunID != "" || d.Matches[0].Reason != noPrice {
 				h.T.Errorf("%s: %+v", what, d.Matches)
 			}

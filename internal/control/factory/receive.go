@@ -135,7 +135,7 @@ func (s *Receiver) evaluate(
 ) (d *store.NewDelivery, err error) {
 	limits := s.limits
 	d = &store.NewDelivery{
-		Delivery: penstock.Delivery{
+		Delivery: store.Delivery{
 			ID: penstock.NewID(), WebhookUID: p.row.UID, Outcome: a.Outcome, Reason: a.Reason, Detail: a.Detail,
 			HTTPStatus: a.Status,
 			Size:       a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: a.Headers,
@@ -165,7 +165,7 @@ func (s *Receiver) evaluate(
 // match validates the body and finds out which automations it starts.
 func (s *Receiver) match(ctx context.Context, p *Plan, a *InboundDelivery, d *store.NewDelivery) error {
 	if a.Handshake {
-		d.Reason, d.Body = penstock.ReasonHandshake, a.Body
+		d.Reason, d.Body = store.ReasonHandshake, a.Body
 		return nil
 	}
 	document, err := s.parse(p, a.Body)
@@ -188,7 +188,7 @@ func (s *Receiver) start(
 		return nil
 	}
 	trial, reported := p.filters.Try(document), p.reportedEvents(document, headers)
-	d.Matches = make([]penstock.DeliveryMatch, len(p.automations))
+	d.Matches = make([]store.DeliveryMatch, len(p.automations))
 	for i := range p.automations {
 		e, match := &p.automations[i], &d.Matches[i]
 		match.Automation, match.UID = e.automation.row.Name, e.automation.row.UID
@@ -221,7 +221,7 @@ func (s *Receiver) cause(p *Plan, document *trigger.Document, d *store.NewDelive
 
 // record records why the automation does not fire. The words are stored in parts, so that the log can
 // show them without the payload.
-func record(match *penstock.DeliveryMatch, why *trigger.Explanation) {
+func record(match *store.DeliveryMatch, why *trigger.Explanation) {
 	match.FailedAt = &why.Path
 	if why.Operator == "" {
 		match.Reason = why.Sentence()
@@ -234,7 +234,7 @@ func record(match *penstock.DeliveryMatch, why *trigger.Explanation) {
 // begin returns the run that a delivery starts, or what stands for one if the delivery only continues a run or
 // closes its subject. If there is nothing to do, begin returns nil and notes why.
 func (s *Receiver) begin(
-	ctx context.Context, a *planned, does store.EventRole, on Cause, match *penstock.DeliveryMatch,
+	ctx context.Context, a *planned, does store.EventRole, on Cause, match *store.DeliveryMatch,
 ) (run *store.NewRun, err error) {
 	if does == store.EventCloses {
 		run = closing(a.row, on)
@@ -251,11 +251,11 @@ func (s *Receiver) begin(
 }
 
 func (s *Receiver) starting(
-	ctx context.Context, a *planned, on Cause, match *penstock.DeliveryMatch,
+	ctx context.Context, a *planned, on Cause, match *store.DeliveryMatch,
 ) (*store.NewRun, error) {
 	if paused := a.row.Paused; paused != nil {
-		match.FailedAt, match.Reason = new(penstock.FailedAtAutomation), paused.Skips("automation")
-		match.Fate = penstock.FateSkipped
+		match.FailedAt, match.Reason = new(store.FailedAtAutomation), paused.Skips("automation")
+		match.Fate = store.FateSkipped
 		return nil, nil //nolint:nilnil // it is noted
 	}
 	template, broken, err := a.resolved(ctx, s)
@@ -263,12 +263,12 @@ func (s *Receiver) starting(
 		return nil, err
 	}
 	if template == nil {
-		match.FailedAt, match.Reason = new(penstock.FailedAtAutomation), broken
+		match.FailedAt, match.Reason = new(store.FailedAtAutomation), broken
 		return nil, nil //nolint:nilnil // it is noted
 	}
 	run, err := template.Stamp(ctx, on)
 	if reason, ok := WhyBroken(err); ok {
-		match.FailedAt, match.Reason = new(penstock.FailedAtAutomation), reason
+		match.FailedAt, match.Reason = new(store.FailedAtAutomation), reason
 		return nil, nil //nolint:nilnil // it is noted
 	}
 	return run, err

@@ -53,7 +53,7 @@ func (s *Repositories) createFromRepository(
 		}
 		now, namesSecrets := penstock.Now(), p.May(penstock.ScopeSecretsManage)
 		row := row
-		row.Team, row.UID, row.Source = p.Team, penstock.NewID(), penstock.FactoryRepository
+		row.Team, row.UID, row.Source = p.Team, penstock.NewID(), store.FactoryRepository
 		row.CreatedAt, row.UpdatedAt = now, now
 		if err := tx.Factories().Add(ctx, row); err != nil {
 			return penstock.Factory{}, err
@@ -78,7 +78,7 @@ func (s *Repositories) createFromRepository(
 func (s *Repositories) moveRepository(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, r store.FactoryRow, req FactoryRequest,
 ) (penstock.Factory, error) {
-	if r.Source != penstock.FactoryRepository {
+	if r.Source != store.FactoryRepository {
 		return penstock.Factory{}, penstock.Errorf(
 			penstock.CodeConflict, "the factory is edited on this server: create another factory for the repository",
 		)
@@ -191,7 +191,7 @@ func placeOf(raw string) string {
 // readOnly returns an error if a repository defines the factory. The error says where to edit
 // it. It returns nil for a factory that is edited on this server.
 func (s *Repositories) readOnly(r store.FactoryRow, kind definition.Kind, name string) error {
-	if r.Source != penstock.FactoryRepository {
+	if r.Source != store.FactoryRepository {
 		return nil
 	}
 	return penstock.Errorf(
@@ -235,7 +235,7 @@ func (s *Repositories) Sync(ctx context.Context, p penstock.Principal, uid strin
 			return err
 		}
 		r, err := tx.Factories().Find(ctx, p.Team, uid)
-		if err == nil && r.Source != penstock.FactoryRepository {
+		if err == nil && r.Source != store.FactoryRepository {
 			err = penstock.Errorf(penstock.CodeConflict, "the factory is edited on this server: it has no repository to sync")
 		}
 		mine = r.Origin.PollsRequested

@@ -137,7 +137,7 @@ func (s source) skip(
 	}
 	due := times.due(next.at, now, penstock.CatchUpOnce)
 	last := s.occurrence(due.start[0], next.automationUID)
-	last.Tick, last.Clock, last.Fate, last.Reason = last.UID, next.clock, penstock.FateSkipped, reason
+	last.Tick, last.Clock, last.Fate, last.Reason = last.UID, next.clock, store.FateSkipped, reason
 	catchUp = cmp.Or(catchUp, penstock.CatchUpOnce)
 	return addDecided(ctx, tx, now, s.missed(due, catchUp, next.automationUID, next.clock), &last)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -83,7 +84,7 @@ func TestASubjectThatIsStuckKeepsNoOtherFromItsTurn(t *testing.T) {
 		if err := w.Subjects.GiveDue(w.T.Context(), penstock.Now().Add(time.Hour)); err == nil {
 			w.T.Error("no error says what is stuck")
 		}
-		w.wantFates(last[stuck-1:], penstock.FateWaiting, penstock.FateContinued, penstock.FateContinued)
+		w.wantFates(last[stuck-1:], store.FateWaiting, store.FateContinued, store.FateContinued)
 	})
 }
 

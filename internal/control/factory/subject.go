@@ -41,7 +41,7 @@ func claimOf(
 	}
 	return subject, &store.Claim{
 		Key: store.ClaimKey(run.Team, scope, on.WebhookUID, values...), Subject: subject, Rules: rules,
-		Kind: penstock.OccurrenceDelivery,
+		Kind: store.OccurrenceDelivery,
 	}
 }
 
@@ -364,8 +364,8 @@ type SubjectQuery = store.SubjectQuery
 
 // SubjectPage is a page of subjects, newest first.
 type SubjectPage struct {
-	Subjects []penstock.Subject `json:"subjects"`
-	PageInfo penstock.PageInfo  `json:"page_info"`
+	Subjects []store.Subject `json:"subjects"`
+	PageInfo store.PageInfo  `json:"page_info"`
 }
 
 // List returns one page of what events were about, newest first.
@@ -374,13 +374,13 @@ func (s *Subjects) List(ctx context.Context, p penstock.Principal, q SubjectQuer
 		return SubjectPage{}, err
 	}
 	list, next, err := s.store.Subjects.List(ctx, p.Team, q)
-	return SubjectPage{Subjects: list, PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next}}, err
+	return SubjectPage{Subjects: list, PageInfo: store.PageInfo{HasNext: next != "", NextCursor: next}}, err
 }
 
 // Read returns one subject with its latest events.
-func (s *Subjects) Read(ctx context.Context, p penstock.Principal, uid string) (penstock.Subject, error) {
+func (s *Subjects) Read(ctx context.Context, p penstock.Principal, uid string) (store.Subject, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
-		return penstock.Subject{}, err
+		return store.Subject{}, err
 	}
 	return s.store.Subjects.Find(ctx, p.Team, uid)
 }

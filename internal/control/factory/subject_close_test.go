@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -78,12 +79,12 @@ func TestEventsThatOnlyContinue(t *testing.T) {
 		waiting := w.act("comment", 4)
 		w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
 		w.after(time.Minute)
-		w.wantFates([]string{joined, waiting}, penstock.FateMerged, penstock.FateContinued)
+		w.wantFates([]string{joined, waiting}, store.FateMerged, store.FateContinued)
 		a = w.Work()
 		lost := w.act("comment", 5)
 		w.Finish(a.Lease, penstock.Result{State: penstock.StateFailed})
 		w.after(time.Minute)
-		w.wantFates([]string{lost}, penstock.FateSkipped)
+		w.wantFates([]string{lost}, store.FateSkipped)
 		if why := w.why(w.act("comment", 6)); !strings.Contains(why, "no run works on its subject") {
 			t.Errorf("after a failure the reason is %q", why)
 		}
@@ -95,7 +96,7 @@ func TestEventsThatOnlyContinue(t *testing.T) {
 		both := []string{w.act("comment", 8), w.act("pushed", 9)}
 		w.Finish(a.Lease, penstock.Result{State: penstock.StateFailed})
 		w.after(time.Minute)
-		w.wantFates(both, penstock.FateStarted, penstock.FateMerged)
+		w.wantFates(both, store.FateStarted, store.FateMerged)
 	})
 }
 
@@ -106,7 +107,7 @@ func TestEventThatClosesItsSubject(t *testing.T) {
 		a := w.Work()
 		waits := w.act("pushed", 2)
 		closed := w.act("closed", 3)
-		w.wantFates([]string{waits, closed}, penstock.FateSkipped, penstock.FateSkipped)
+		w.wantFates([]string{waits, closed}, store.FateSkipped, store.FateSkipped)
 		if why := w.why(closed); why != "It closed the subject." {
 			t.Errorf("the reason is %q", why)
 		}
@@ -115,7 +116,7 @@ func TestEventThatClosesItsSubject(t *testing.T) {
 		w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
 		late := []string{w.act("pushed", 2), w.act("comment", 4), w.act("closed", 5), w.act("pushed", 5)}
 		w.after(time.Hour)
-		w.wantFates(late, penstock.FateSkipped, penstock.FateSkipped, penstock.FateSkipped, penstock.FateSkipped)
+		w.wantFates(late, store.FateSkipped, store.FateSkipped, store.FateSkipped, store.FateSkipped)
 		if runs := w.runs(); len(runs) != 1 {
 			t.Fatalf("%d runs were started, want 1", len(runs))
 		}
@@ -123,12 +124,12 @@ func TestEventThatClosesItsSubject(t *testing.T) {
 		if err != nil || len(list.Subjects) != 1 || list.Subjects[0].ClosedAt.String() != "2026-11-01T12:05:00.000Z" {
 			t.Errorf("the subjects are %+v, %v", list.Subjects, err)
 		}
-		w.wantFates([]string{w.act("reopened", 6)}, penstock.FateStarted)
+		w.wantFates([]string{w.act("reopened", 6)}, store.FateStarted)
 		if runs := w.runs(); len(runs) != 2 || runs[1].ContinuesID != a.Lease.RunID {
 			t.Errorf("the runs are %+v", runs)
 		}
 		w.act("closed", 4) // came late: it was reopened after that
-		w.wantFates([]string{w.act("comment", 7)}, penstock.FateMerged)
+		w.wantFates([]string{w.act("comment", 7)}, store.FateMerged)
 	})
 }
 
@@ -145,7 +146,7 @@ func TestEventThatCancelsTheRunOfItsSubject(t *testing.T) {
 			t.Errorf("the run says %+v", m)
 		}
 		w.after(time.Minute)
-		w.wantFates([]string{again}, penstock.FateStarted)
+		w.wantFates([]string{again}, store.FateStarted)
 		runs := w.runs()
 		if len(runs) != 2 || runs[1].State != penstock.StateQueued {
 			t.Fatalf("the runs are %+v", runs)
@@ -156,7 +157,7 @@ func TestEventThatCancelsTheRunOfItsSubject(t *testing.T) {
 		w.after(0)
 		w.MustBe(runs[1].ID, penstock.StateCancelled)
 		w.after(time.Minute)
-		w.wantFates([]string{again}, penstock.FateStarted)
+		w.wantFates([]string{again}, store.FateStarted)
 		w.act("closed", 6)
 		w.after(time.Minute)
 		w.after(time.Minute)
@@ -190,7 +191,7 @@ func TestBrokenAutomationClosesItsSubject(t *testing.T) {
 		closed := w.act("closed", 3)
 		w.after(0)
 		w.MustBe(a.Lease.RunID, penstock.StateCancelled)
-		w.wantFates([]string{closed}, penstock.FateSkipped)
+		w.wantFates([]string{closed}, store.FateSkipped)
 	})
 }
 
@@ -293,6 +294,6 @@ func TestAnEventIsNotDroppedWithThoseBefore(t *testing.T) {
 		if len(ids) != 2 {
 			t.Fatal("the server has dropped nothing")
 		}
-		w.wantFates(ids, penstock.FateStarted, penstock.FateMerged)
+		w.wantFates(ids, store.FateStarted, store.FateMerged)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 // logged is a row of the log of deliveries.
@@ -122,7 +123,7 @@ func (s *sequence) readLog(n int) {
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	s.shown = make(map[string]penstock.Delivery, n)
+	s.shown = make(map[string]store.Delivery, n)
 	for _, d := range page.Deliveries {
 		s.shown[d.ID] = d
 	}
@@ -133,7 +134,7 @@ func (s *sequence) readLog(n int) {
 func (s *sequence) verifyFates(accepted map[string]*event) {
 	starts := map[string]int{}
 	for id, e := range accepted {
-		matches := slices.DeleteFunc(slices.Clone(s.shown[id].Matches), func(m penstock.DeliveryMatch) bool {
+		matches := slices.DeleteFunc(slices.Clone(s.shown[id].Matches), func(m store.DeliveryMatch) bool {
 			return len(s.starts) > 1 && m.FailedAt != nil && *m.FailedAt != "" // of the other automation
 		})
 		if len(matches) != 1 {
@@ -141,12 +142,12 @@ func (s *sequence) verifyFates(accepted map[string]*event) {
 			continue
 		}
 		m := matches[0]
-		if m.Fate == penstock.FateStarted {
+		if m.Fate == store.FateStarted {
 			starts[m.RunID]++
 		}
-		received, dropped := m.RunID != "", m.Fate == penstock.FateSkipped || m.Fate == penstock.FateSuperseded ||
+		received, dropped := m.RunID != "", m.Fate == store.FateSkipped || m.Fate == store.FateSuperseded ||
 			m.Fate == "" && m.Reason != ""
-		if m.Fate == penstock.FateWaiting || received == dropped {
+		if m.Fate == store.FateWaiting || received == dropped {
 			s.failf("the event %s has the fate %s and the run %q", id, m.Fate, m.RunID)
 		}
 		for _, prompt := range s.received.In[id] {
@@ -174,7 +175,7 @@ func (s *sequence) verifyFates(accepted map[string]*event) {
 
 // mayDrop reports whether nobody needs to see an event. The last one is always seen, unless it starts nothing, a person
 // has cancelled the run since, or the pull request was closed since or had changed before it was closed.
-func (s *sequence) mayDrop(e *event, fate penstock.Fate) bool {
+func (s *sequence) mayDrop(e *event, fate store.Fate) bool {
 	if e.action != "opened" || e.first < 0 || s.cancelled >= e.first {
 		return true
 	}
@@ -182,7 +183,7 @@ func (s *sequence) mayDrop(e *event, fate penstock.Fate) bool {
 		return other != e && (other.first < 0 || other.last >= e.first)
 	}
 	all := slices.Concat(s.events, s.replays)
-	if fate == penstock.FateSuperseded {
+	if fate == store.FateSuperseded {
 		return slices.ContainsFunc(all, since)
 	}
 	return slices.ContainsFunc(all, func(other *event) bool {

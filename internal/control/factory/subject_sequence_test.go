@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -37,7 +38,7 @@ type sequence struct {
 	latest    string          // the newest run
 	runs      []string
 	steps     []string
-	shown     map[string]penstock.Delivery // the log at its end, as people see it
+	shown     map[string]store.Delivery // the log at its end, as people see it
 }
 
 // event is what a sender has sent, maybe more than once.

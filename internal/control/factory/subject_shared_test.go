@@ -139,7 +139,7 @@ func TestOneDeliveryForTwoAutomationsThatShareASubject(t *testing.T) {
 		}
 		w.wantPrompt(w.next(a), map[string]string{"fix": "Do fix.", "review": "Review it."}[other], "1")
 		page, err := w.Schedules.Occurrences(t.Context(), w.Admin, store.OccurrenceQuery{
-			Kind: penstock.OccurrenceDelivery,
+			Kind: store.OccurrenceDelivery,
 		})
 		got := map[string]string{}
 		for _, o := range page.Occurrences {

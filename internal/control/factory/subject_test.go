@@ -102,7 +102,7 @@ func (w *topics) fates(ids ...string) []string {
 	return got
 }
 
-func (w *topics) wantFates(ids []string, want ...penstock.Fate) {
+func (w *topics) wantFates(ids []string, want ...store.Fate) {
 	w.T.Helper()
 	var fates []string
 	for _, f := range want {
@@ -137,8 +137,8 @@ func TestEventsOfOneSubjectReachOneRun(t *testing.T) {
 	withSubjects(t, factory.SubjectRequest{}, func(w *topics) {
 		ids := []string{w.event(7, 1), w.event(7, 2), w.event(7, 3)}
 		other := w.event(8, 1)
-		w.wantFates(ids, penstock.FateStarted, penstock.FateMerged, penstock.FateMerged)
-		w.wantFates([]string{other}, penstock.FateStarted)
+		w.wantFates(ids, store.FateStarted, store.FateMerged, store.FateMerged)
+		w.wantFates([]string{other}, store.FateStarted)
 		if runs := w.runs(); len(runs) != 2 || runs[0].Subject != "acme/shop#7" || runs[0].EventsCount != 3 {
 			t.Fatalf("got the runs %+v", runs)
 		}
@@ -154,7 +154,7 @@ func TestEventsOfOneSubjectReachOneRun(t *testing.T) {
 			ids = append(ids, w.event(7, 4+n))
 		}
 		w.after(time.Hour) // it works, so they wait for the turn
-		w.wantFates(ids[3:5], penstock.FateWaiting, penstock.FateWaiting)
+		w.wantFates(ids[3:5], store.FateWaiting, store.FateWaiting)
 		if prompts := w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded}); len(prompts) != 0 {
 			t.Fatalf("events followed before it was quiet: %+v", prompts)
 		}
@@ -162,7 +162,7 @@ func TestEventsOfOneSubjectReachOneRun(t *testing.T) {
 		w.MustBe(a.Lease.RunID, penstock.StateSucceeded)
 		w.after(31 * time.Second)
 		w.MustBe(a.Lease.RunID, penstock.StateQueued)
-		w.wantFates(ids[3:5], penstock.FateContinued, penstock.FateContinued)
+		w.wantFates(ids[3:5], store.FateContinued, store.FateContinued)
 		w.Work() // of the other subject
 		second := w.Work()
 		if second.Lease.RunID != a.Lease.RunID || len(second.Prompts) != 1 {
@@ -264,10 +264,10 @@ func TestEventAfterTheEndOfARun(t *testing.T) {
 					if len(runs) != 1 {
 						w.T.Errorf("%d runs were started, want 1", len(runs))
 					}
-					w.wantFates([]string{id}, penstock.FateContinued)
+					w.wantFates([]string{id}, store.FateContinued)
 					return
 				}
-				w.wantFates([]string{id}, penstock.FateStarted)
+				w.wantFates([]string{id}, store.FateStarted)
 				if len(runs) != 2 {
 					w.T.Fatalf("%d runs were started, want 2", len(runs))
 				}
@@ -291,10 +291,10 @@ func TestEventAfterTheEndOfARun(t *testing.T) {
 func TestEventsThatWaitOutliveTheRun(t *testing.T) {
 	for _, test := range []struct {
 		state penstock.State
-		want  []penstock.Fate
+		want  []store.Fate
 	}{
-		{penstock.StateFailed, []penstock.Fate{penstock.FateStarted, penstock.FateMerged}},
-		{penstock.StateCancelled, []penstock.Fate{penstock.FateSkipped, penstock.FateSkipped}},
+		{penstock.StateFailed, []store.Fate{store.FateStarted, store.FateMerged}},
+		{penstock.StateCancelled, []store.Fate{store.FateSkipped, store.FateSkipped}},
 	} {
 		t.Run(string(test.state), func(t *testing.T) {
 			withSubjects(t, factory.SubjectRequest{}, func(w *topics) {
@@ -346,7 +346,7 @@ func TestQueuedEventsFollowOneByOne(t *testing.T) {
 				t.Errorf("follow-up %d has the events %v", n+1, got)
 			}
 		}
-		w.wantFates(ids, penstock.FateContinued, penstock.FateContinued)
+		w.wantFates(ids, store.FateContinued, store.FateContinued)
 		w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 3})
 		w.MustBe(a.Lease.RunID, penstock.StateSucceeded)
 	})
@@ -359,7 +359,7 @@ func TestReplaceInterruptsTheTurn(t *testing.T) {
 		a := w.Work()
 		ids := []string{w.event(7, 2), w.event(7, 3)}
 		w.after(0)
-		w.wantFates(ids, penstock.FateSuperseded, penstock.FateContinued)
+		w.wantFates(ids, store.FateSuperseded, store.FateContinued)
 		signal, err := w.Executions.Control().Heartbeat(t.Context(), a.Lease, 0)
 		if err != nil || signal.Interrupt != 1 {
 			t.Fatalf("the worker is told %+v, %v", signal, err)
@@ -383,7 +383,7 @@ func TestFirstEventWaitsForQuiet(t *testing.T) {
 	rules := factory.SubjectRequest{Quiet: new(penstock.Period("1h")), LongestWait: new(penstock.Period("90m"))}
 	withSubjects(t, rules, func(w *topics) {
 		ids := []string{w.event(7, 1), w.event(7, 2)}
-		w.wantFates(ids, penstock.FateStarted, penstock.FateMerged)
+		w.wantFates(ids, store.FateStarted, store.FateMerged)
 		elsewhere := &penstock.Config{LayerKeys: penstock.LayerKeys{WorkerHost: "elsewhere"}}
 		w.Create(penstock.RunRequest{Prompt: "x", Config: elsewhere}) // so that something waits
 		request := testworld.AnyWorker
@@ -446,7 +446,7 @@ func withEnded(t *testing.T, rules factory.SubjectRequest) {
 			id := w.event(7, 4)
 			w.after(time.Second)
 			w.MustBe(a.Lease.RunID, penstock.StateBlocked)
-			w.wantFates([]string{id}, penstock.FateWaiting)
+			w.wantFates([]string{id}, store.FateWaiting)
 		})
 	})
 }
@@ -492,7 +492,7 @@ func TestOldRunOfASubjectStaysEnded(t *testing.T) {
 		w.FollowUp(a.Lease.RunID, "again")
 		w.MustBe(a.Lease.RunID, penstock.StateQueued)
 		id := w.event(7, 3)
-		w.wantFates([]string{id}, penstock.FateWaiting)
+		w.wantFates([]string{id}, store.FateWaiting)
 		if runs := w.runs(); len(runs) != 2 {
 			t.Errorf("%d runs were started, want 2", len(runs))
 		}
@@ -519,7 +519,7 @@ func TestEventsDoNotReachSecretsOfARequest(t *testing.T) {
 		w.MustBe(created.ID, penstock.StateSucceeded)
 		id := w.event(7, 2)
 		w.after(time.Minute)
-		w.wantFates([]string{id}, penstock.FateStarted)
+		w.wantFates([]string{id}, store.FateStarted)
 		w.MustBe(a.Lease.RunID, penstock.StateSucceeded)
 		if runs := w.runs(); len(runs) != 3 || runs[2].ConversationID == runs[0].ConversationID {
 			t.Errorf("got the runs %+v", runs)
@@ -578,7 +578,7 @@ func TestEventAfterKeepStartsARun(t *testing.T) {
 		w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
 		id := w.event(7, 2)
 		w.after(11 * time.Minute)
-		w.wantFates([]string{id}, penstock.FateStarted)
+		w.wantFates([]string{id}, store.FateStarted)
 		if runs := w.runs(); len(runs) != 2 || runs[1].ContinuesID != a.Lease.RunID {
 			t.Errorf("got the runs %+v", runs)
 		}
@@ -608,7 +608,7 @@ func TestEventsOfAnAutomationThatIsGoneAreSkipped(t *testing.T) {
 				}
 				w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
 				w.after(time.Minute)
-				w.wantFates([]string{id}, penstock.FateSkipped)
+				w.wantFates([]string{id}, store.FateSkipped)
 				page, err := w.Subjects.List(w.T.Context(), w.Admin, factory.SubjectQuery{})
 				if err != nil {
 					w.T.Fatal(err)
@@ -792,7 +792,7 @@ func TestEventWithoutABudgetIsSkipped(t *testing.T) {
 		}
 		w.MustBe(a.Lease.RunID, penstock.StateSucceeded)
 		w.after(time.Minute)
-		w.wantFates([]string{result.DeliveryID}, penstock.FateSkipped)
+		w.wantFates([]string{result.DeliveryID}, store.FateSkipped)
 		w.MustBe(a.Lease.RunID, penstock.StateSucceeded)
 	})
 }
@@ -810,7 +810,7 @@ func TestQuestionWaitsForTheEndOfTheTurn(t *testing.T) {
 		id := w.event(7, 3)
 		w.after(time.Second)
 		w.MustBe(a.Lease.RunID, penstock.StateInProgress)
-		w.wantFates([]string{id}, penstock.FateWaiting)
+		w.wantFates([]string{id}, store.FateWaiting)
 		w.Finish(b.Lease, penstock.Result{State: penstock.StateSucceeded})
 		w.MustBe(a.Lease.RunID, penstock.StateBlocked)
 	})

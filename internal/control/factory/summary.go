@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 // eventHeaders are the headers in which senders name an event, and eventMembers the members of the
@@ -31,7 +31,7 @@ const (
 
 // describe sets the advice of a delivery, and its event type and summary from its headers and the
 // start of its payload. The last two are hostile text for people: short and in one line.
-func describe(d *penstock.Delivery) {
+func describe(d *store.Delivery) {
 	d.Advice = adviceOn(d)
 	members := firstMembers(d.Head)
 	for _, name := range eventHeaders {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 func TestADeliveryIsSummarized(t *testing.T) {
@@ -35,7 +35,7 @@ func TestADeliveryIsSummarized(t *testing.T) {
 			"long text", nil, `{"type": "` + strings.Repeat("ü", 99) + `"}`, strings.Repeat("ü", summaryLength) + "…", "",
 		},
 	} {
-		d := penstock.Delivery{Headers: tt.headers, Head: []byte(tt.head)}
+		d := store.Delivery{Headers: tt.headers, Head: []byte(tt.head)}
 		describe(&d)
 		if d.EventType != tt.event || strings.TrimSpace(d.Summary) != strings.TrimSpace(tt.summary) {
 			t.Errorf("%s: got %q and %q, want %q and %q", tt.name, d.EventType, d.Summary, tt.event, tt.summary)

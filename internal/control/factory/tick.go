@@ -47,9 +47,9 @@ func (s source) canceller() penstock.Principal {
 // occurrence returns a new row of the ledger.
 func (s source) occurrence(due penstock.Time, automationUID string) store.OccurrenceRow {
 	return store.OccurrenceRow{
-		Occurrence: penstock.Occurrence{
-			UID: penstock.NewID(), Kind: penstock.OccurrenceTick, ScheduleID: s.scheduleID, AutomationUID: automationUID,
-			DueAt: due, Fate: penstock.FateFailed, RunIDs: []string{},
+		Occurrence: store.Occurrence{
+			UID: penstock.NewID(), Kind: store.OccurrenceTick, ScheduleID: s.scheduleID, AutomationUID: automationUID,
+			DueAt: due, Fate: store.FateFailed, RunIDs: []string{},
 		},
 		Team: s.team, Source: s.id, Owner: s.owner,
 	}
@@ -66,7 +66,7 @@ func (c *candidate) paused(f *penstock.Failures, what string) bool {
 	if f == nil {
 		return false
 	}
-	c.row.Fate, c.row.Reason = penstock.FateSkipped, f.Skips(what)
+	c.row.Fate, c.row.Reason = store.FateSkipped, f.Skips(what)
 	return true
 }
 
@@ -105,7 +105,7 @@ func (s source) decide(
 		if err != nil {
 			return nil, err
 		}
-		if fate == penstock.FateWaiting && len(rows) > 0 {
+		if fate == store.FateWaiting && len(rows) > 0 {
 			waiting++
 		}
 		written = append(written, rows...)
@@ -121,17 +121,17 @@ func (m tick) replaces() bool {
 
 // heldBack returns the fate of a tick that starts nothing now, and why, or "". replaced says whether a
 // later one that is decided with it replaces it.
-func (m tick) heldBack(live []store.LiveRun, waiting int, replaced bool) (fate penstock.Fate, reason string) {
+func (m tick) heldBack(live []store.LiveRun, waiting int, replaced bool) (fate store.Fate, reason string) {
 	busy := len(live) > 0 || waiting > 0
 	switch {
 	case m.overlap == penstock.OverlapReplace && replaced:
-		return penstock.FateSuperseded, "A later time replaced it before it started (overlap is replace)."
+		return store.FateSuperseded, "A later time replaced it before it started (overlap is replace)."
 	case m.overlap == penstock.OverlapSkip && busy:
-		return penstock.FateSkipped, notEnded(live) + " (overlap is skip)."
+		return store.FateSkipped, notEnded(live) + " (overlap is skip)."
 	case m.overlap == penstock.OverlapQueue && waiting >= maxWaiting:
-		return penstock.FateSkipped, fmt.Sprintf("%d earlier times wait already (overlap is queue).", waiting)
+		return store.FateSkipped, fmt.Sprintf("%d earlier times wait already (overlap is queue).", waiting)
 	case m.overlap == penstock.OverlapQueue && busy:
-		return penstock.FateWaiting, "Starts once the earlier ones have ended (overlap is queue)."
+		return store.FateWaiting, "Starts once the earlier ones have ended (overlap is queue)."
 	}
 	return "", ""
 }
@@ -174,7 +174,7 @@ func (s source) start(
 			}
 		}
 		if c.run != nil && c.run.State.Done() { // a budget refused it
-			c.row.Fate, c.row.Reason = penstock.FateSkipped, c.run.StatusMessage.Message
+			c.row.Fate, c.row.Reason = store.FateSkipped, c.run.StatusMessage.Message
 			if err := tx.Occurrences().Refuse(ctx, c.row); err != nil {
 				return nil, nil, err
 			}
@@ -223,20 +223,20 @@ func (c *candidate) settle(begun *store.NewRun, now penstock.Time) {
 	if c.run == nil {
 		return
 	}
-	c.row.Fate, c.row.Reason, c.row.RunIDs = penstock.FateStarted, "", []string{c.run.ID}
+	c.row.Fate, c.row.Reason, c.row.RunIDs = store.FateStarted, "", []string{c.run.ID}
 	if c.run == begun {
-		c.row.Fate = penstock.FateMerged
+		c.row.Fate = store.FateMerged
 	}
 }
 
 // record writes one fate for all of the tick.
 func (m tick) record(
-	ctx context.Context, tx *store.Tx, fate penstock.Fate, reason string, now penstock.Time,
+	ctx context.Context, tx *store.Tx, fate store.Fate, reason string, now penstock.Time,
 ) ([]store.OccurrenceRow, error) {
 	var rows []store.OccurrenceRow
 	for _, c := range m.candidates {
 		c.row.Fate, c.row.Reason, c.row.DecidedAt = fate, reason, now
-		if fate == penstock.FateWaiting {
+		if fate == store.FateWaiting {
 			c.row.DecidedAt = 0
 		}
 		first, err := tx.Occurrences().Add(ctx, c.row)
@@ -256,7 +256,7 @@ func (s source) missed(d dueTimes, catchUp penstock.CatchUp, automationUID, cloc
 		return nil
 	}
 	row := s.occurrence(d.missed.Last, automationUID)
-	row.Tick, row.Clock, row.Missed, row.Fate = row.UID, clock, d.missed, penstock.FateMissed
+	row.Tick, row.Clock, row.Missed, row.Fate = row.UID, clock, d.missed, store.FateMissed
 	row.Reason = missedReason(*d.missed, catchUp)
 	return &row
 }
@@ -299,7 +299,7 @@ func (s *Schedules) dueTimes(
 	return times.due(next.at, now, catchUp), nil
 }
 
-func missedReason(m penstock.MissedTicks, catchUp penstock.CatchUp) string {
+func missedReason(m store.MissedTicks, catchUp penstock.CatchUp) string {
 	if m.Count == 1 {
 		return fmt.Sprintf("No server decided this time within a minute (catch_up is %s).", catchUp)
 	}
@@ -332,9 +332,9 @@ func outcomeOf(rows []store.OccurrenceRow, before, now penstock.Time) (lastAt pe
 	lastAt = before
 	for _, row := range rows {
 		switch row.Fate {
-		case penstock.FateStarted, penstock.FateMerged:
+		case store.FateStarted, store.FateMerged:
 			lastAt, problem = now, ""
-		case penstock.FateFailed, penstock.FateSkipped:
+		case store.FateFailed, store.FateSkipped:
 			problem = row.Reason
 			if len(row.RunIDs) > 0 { // a budget refused the run
 				lastAt = now

@@ -19,7 +19,7 @@ import (
 )
 
 // fates lists the occurrences of a source, the first one first.
-func (w *world) fates(q store.OccurrenceQuery) []penstock.Occurrence {
+func (w *world) fates(q store.OccurrenceQuery) []store.Occurrence {
 	w.T.Helper()
 	list, err := w.Schedules.Occurrences(w.T.Context(), w.Admin, q)
 	if err != nil {
@@ -30,7 +30,7 @@ func (w *world) fates(q store.OccurrenceQuery) []penstock.Occurrence {
 }
 
 // words returns the fates in one line.
-func words(list []penstock.Occurrence) string {
+func words(list []store.Occurrence) string {
 	var fates []string
 	for _, o := range list {
 		fates = append(fates, string(o.Fate))
@@ -74,9 +74,9 @@ func TestEachTimeHasOneFate(t *testing.T) {
 		if len(runs) != 1 {
 			w.T.Fatalf("%d runs", len(runs))
 		}
-		want := []penstock.Occurrence{{
-			Kind: penstock.OccurrenceTick, ScheduleID: s.ID, DueAt: first, DecidedAt: first.Add(time.Millisecond),
-			Fate: penstock.FateStarted, RunIDs: []string{runs[0].ID},
+		want := []store.Occurrence{{
+			Kind: store.OccurrenceTick, ScheduleID: s.ID, DueAt: first, DecidedAt: first.Add(time.Millisecond),
+			Fate: store.FateStarted, RunIDs: []string{runs[0].ID},
 		}}
 		got := w.fates(store.OccurrenceQuery{ScheduleID: s.ID})
 		if len(got) == 1 {
@@ -446,7 +446,7 @@ func TestHowManyTimesWait(t *testing.T) {
 		for n := range 2 { // at most 100 missed times at once
 			w.fire(first.Add(time.Duration(59+60*n) * time.Minute))
 		}
-		counts := map[penstock.Fate]int{}
+		counts := map[store.Fate]int{}
 		for cursor := ""; ; {
 			q := store.OccurrenceQuery{ScheduleID: s.ID, Limit: 100, Cursor: cursor}
 			page, err := w.Schedules.Occurrences(w.T.Context(), w.Admin, q)
@@ -460,7 +460,7 @@ func TestHowManyTimesWait(t *testing.T) {
 				break
 			}
 		}
-		want := map[penstock.Fate]int{penstock.FateStarted: 2, penstock.FateWaiting: 200, penstock.FateSkipped: 38}
+		want := map[store.Fate]int{store.FateStarted: 2, store.FateWaiting: 200, store.FateSkipped: 38}
 		if !maps.Equal(counts, want) {
 			w.T.Errorf("fates: %v, want %v", counts, want)
 		}

@@ -272,7 +272,7 @@ func (f *trial) try(name string, body []byte) (FilterCheck, error) {
 func (s *Deliveries) sample(ctx context.Context, f trial, webhookUID string) (*FilterSample, error) {
 	sample := &FilterSample{Deliveries: []FilterDelivery{}}
 	var failed error
-	err := s.store.Deliveries.LastPayloads(ctx, webhookUID, filterSample, func(d penstock.Delivery, body []byte) bool {
+	err := s.store.Deliveries.LastPayloads(ctx, webhookUID, filterSample, func(d store.Delivery, body []byte) bool {
 		var check FilterCheck
 		if check, failed = f.try(eventName(f.scheme, d.Headers), body); failed != nil {
 			return false

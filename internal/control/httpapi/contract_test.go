@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/httpapi"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/supply/git"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -629,7 +630,7 @@ func (d *driver) makeSubject() {
 	hook := "/api/v1/factory/" + d.seen["factory"] + "/webhooks/" + d.seen["webhook"]
 	d.must(http.StatusCreated, "POST", hook+"/test-delivery", map[string]any{"payload": map[string]any{"ticket": "OPS-7"}})
 	var page struct {
-		Subjects []penstock.Subject `json:"subjects"`
+		Subjects []store.Subject `json:"subjects"`
 	}
 	d.must(http.StatusOK, "GET", "/api/v1/subjects?subject=OPS-7", nil).into(d.t, &page)
 	if len(page.Subjects) != 1 {

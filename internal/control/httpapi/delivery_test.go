@@ -87,7 +87,7 @@ func TestAReplayHappensOncePerIdempotencyKey(t *testing.T) {
 	d := &driver{world: start(t), seen: map[string]string{}}
 	d.makeWebhooks()
 	path := "/api/v1/factory/" + d.seen["factory"] + "/webhooks/" + d.seen["webhook"] + "/deliveries/" + d.seen["delivery"]
-	var first, again, old penstock.Delivery
+	var first, again, old store.Delivery
 	d.must(http.StatusOK, "GET", path, nil).into(t, &old)
 	d.must(http.StatusCreated, "POST", path+"/replay", nil, "Idempotency-Key", "k").into(t, &first)
 	d.must(http.StatusCreated, "POST", path+"/replay", nil, "Idempotency-Key", "k").into(t, &again)
@@ -143,13 +143,13 @@ func TestDeliveriesThatStartedNoRunAreListed(t *testing.T) {
 	for _, one := range automations.Automations {
 		d.must(http.StatusOK, "PATCH", created+"/automations/"+one.UID, `{"enabled": false}`)
 	}
-	var unmatched penstock.Delivery
+	var unmatched store.Delivery
 	d.must(http.StatusCreated, "POST", log+"/"+d.seen["delivery"]+"/replay", nil).into(t, &unmatched)
 	ids := func(query string) (ids []string) {
 		var page factory.DeliveryPage
 		d.must(http.StatusOK, "GET", log+"?limit=500"+query, nil).into(t, &page)
 		for _, one := range page.Deliveries {
-			if one.Outcome == penstock.OutcomeAccepted && len(one.Runs) == 0 && one.Reason != penstock.ReasonHandshake {
+			if one.Outcome == penstock.OutcomeAccepted && len(one.Runs) == 0 && one.Reason != store.ReasonHandshake {
 				ids = append(ids, one.ID)
 			} else if query != "" {
 				t.Errorf("%s is among those that started no run", one.ID)

@@ -66,7 +66,7 @@ func (h schedules) occurrences(c *call) error {
 	q := c.query()
 	oq := factory.OccurrenceQuery{
 		AutomationUID: q.text("automation_uid"), ScheduleID: q.text("schedule_id"), WebhookUID: q.text("webhook_uid"),
-		Kind: oneOf(q, "kind", penstock.OccurrenceKinds()...), Fate: oneOf(q, "fate", penstock.Fates()...),
+		Kind: oneOf(q, "kind", factory.OccurrenceKinds()...), Fate: oneOf(q, "fate", factory.Fates()...),
 		Limit: q.limit(penstock.DefaultLimit), Cursor: q.optional("cursor"),
 	}
 	if q.err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/httpapi"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -40,7 +41,7 @@ func TestCursorsWithTextsThatPostgreSQLRejects(t *testing.T) {
 		}
 		for _, list := range lists {
 			var page struct {
-				Info penstock.PageInfo `json:"page_info"`
+				Info store.PageInfo `json:"page_info"`
 			}
 			w.must(http.StatusOK, "GET", list+"&limit=1", nil).into(t, &page)
 			cursor := page.Info.NextCursor

@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 func TestATestDeliveryPassesAllChecks(t *testing.T) {
@@ -15,7 +16,7 @@ func TestATestDeliveryPassesAllChecks(t *testing.T) {
 	d := &driver{world: start(t), seen: map[string]string{}}
 	d.makeWebhooks()
 	hooks := "/api/v1/factory/" + d.seen["factory"] + "/webhooks/"
-	send := func(body string, header ...string) (got penstock.Delivery) {
+	send := func(body string, header ...string) (got store.Delivery) {
 		d.must(http.StatusCreated, "POST", hooks+d.seen["webhook"]+"/test-delivery", body, header...).into(t, &got)
 		return got
 	}

@@ -11,8 +11,8 @@ import (
 
 // Page is one page of runs.
 type Page struct {
-	Runs     []penstock.Run    `json:"runs"`
-	PageInfo penstock.PageInfo `json:"page_info"`
+	Runs     []penstock.Run `json:"runs"`
+	PageInfo store.PageInfo `json:"page_info"`
 }
 
 // queueOrder returns the positions of runs in the queue. For a list, they may be a second old.

@@ -76,7 +76,7 @@ func (s *Runs) Create(
 	}
 	Call{
 		SubjectCall: store.SubjectCall{Caller: p, Request: req, Source: source},
-		Kind:        penstock.OccurrenceCall, Scope: "principal " + p.Actor.UID, Subject: req.Subject, WhenBusy: req.WhenBusy,
+		Kind:        store.OccurrenceCall, Scope: "principal " + p.Actor.UID, Subject: req.Subject, WhenBusy: req.WhenBusy,
 	}.About(run)
 	if run.Claim != nil {
 		return StartOn(ctx, s, p, run, func(c Called) Created {

@@ -111,7 +111,7 @@ func followEvents(
 	}
 	subject.Followups++
 	if err := tx.Subjects().Give(ctx, subject, store.Given{
-		RunID: run.ID, FollowupID: f.ID, Until: told.events[len(told.events)-1].UID, Fate: penstock.FateContinued,
+		RunID: run.ID, FollowupID: f.ID, Until: told.events[len(told.events)-1].UID, Fate: store.FateContinued,
 		AutomationUID: from.Event.AutomationUID,
 	}, now); err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ func checkSubject(req penstock.RunRequest) []penstock.FieldError {
 // Call is a request for a run that may be about a subject.
 type Call struct {
 	store.SubjectCall
-	Kind     penstock.OccurrenceKind
+	Kind     store.OccurrenceKind
 	Scope    string // within which the subject is claimed
 	Subject  string // as it was checked; "": it is about nothing
 	WhenBusy penstock.WhenBusy
@@ -131,7 +131,7 @@ func startOn(
 	if err != nil {
 		return called, err
 	}
-	if event.Fate == penstock.FateStarted {
+	if event.Fate == store.FateStarted {
 		return Called{run.ID, run.State, atCapacity, CallStarted}, nil
 	}
 	subject, err := tx.Subjects().Lock(ctx, event.SubjectUID)
@@ -146,7 +146,7 @@ func startOn(
 		return called, err
 	}
 	called = Called{RunID: works.ID, State: works.State, Outcome: CallContinued}
-	if event.Fate == penstock.FateMerged {
+	if event.Fate == store.FateMerged {
 		called.Outcome = CallMerged
 		if err := mayCall(ctx, tx, p, works); err != nil {
 			return called, err

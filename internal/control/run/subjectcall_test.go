@@ -19,7 +19,7 @@ func TestACallReachesOnlyTheRunThatWasChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 		run.Call{
-			SubjectCall: store.SubjectCall{Caller: w.Admin, Request: request}, Kind: penstock.OccurrenceCall,
+			SubjectCall: store.SubjectCall{Caller: w.Admin, Request: request}, Kind: store.OccurrenceCall,
 			Scope: "principal " + w.Admin.Actor.UID, Subject: request.Subject,
 		}.About(next)
 		for _, checked := range []string{"", penstock.NewID()} {

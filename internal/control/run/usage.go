@@ -65,8 +65,8 @@ type ModelCall struct {
 
 // ModelCallPage is a page of calls, the newest first.
 type ModelCallPage struct {
-	Calls    []ModelCall       `json:"calls"`
-	PageInfo penstock.PageInfo `json:"page_info"`
+	Calls    []ModelCall    `json:"calls"`
+	PageInfo store.PageInfo `json:"page_info"`
 }
 
 // SumUsage adds up rows.
@@ -197,7 +197,7 @@ func (s *Usage) CallsOfRun(
 	}
 	calls, next, err := s.store.Usage.CallsOfRun(ctx, id, cursor, cmp.Or(limit, 100))
 	page := ModelCallPage{
-		Calls: make([]ModelCall, len(calls)), PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next},
+		Calls: make([]ModelCall, len(calls)), PageInfo: store.PageInfo{HasNext: next != "", NextCursor: next},
 	}
 	for i, c := range calls {
 		page.Calls[i] = ModelCall{

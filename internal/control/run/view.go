@@ -105,7 +105,7 @@ func (s *Runs) List(ctx context.Context, p penstock.Principal, q penstock.RunQue
 	}
 	page := Page{Runs: runs[:fitPage(runs, list.Bytes)]}
 	if n := len(page.Runs); n < len(runs) || list.More {
-		page.PageInfo = penstock.PageInfo{HasNext: true, NextCursor: list.After(n)}
+		page.PageInfo = store.PageInfo{HasNext: true, NextCursor: list.After(n)}
 	}
 	return page, nil
 }

@@ -19,7 +19,7 @@ type Claim struct {
 	Rules   penstock.SubjectRules
 	Does    EventRole
 	At      penstock.Time // when what the event is about has changed, as far as it says so
-	Kind    penstock.OccurrenceKind
+	Kind    OccurrenceKind
 	Call    *SubjectCall // of a call or a dispatch
 }
 
@@ -155,7 +155,7 @@ func (d *deliver) logSubjects() {
 				continue
 			}
 			m.RunID, m.SubjectUID = e.RunID, e.SubjectUID
-			if e.RunID == "" && e.Fate != penstock.FateWaiting { // no run will have it
+			if e.RunID == "" && e.Fate != FateWaiting { // no run will have it
 				m.WouldTrigger, m.Reason = false, e.Reason
 				entry.runs--
 			}
@@ -175,7 +175,7 @@ func (d *deliver) started() []*createRun {
 	}
 	var runs []*createRun
 	for i, run := range d.runs {
-		if e, about := d.events[i]; !about || e.Fate == penstock.FateStarted {
+		if e, about := d.events[i]; !about || e.Fate == FateStarted {
 			runs = append(runs, run)
 		}
 	}
@@ -193,7 +193,7 @@ func (su SubjectsTx) lockClaims(ctx context.Context, list []subjectStart) (map[s
 			continue
 		}
 		fresh[claim.Key] = &SubjectRow{
-			Subject: penstock.Subject{
+			Subject: Subject{
 				UID: penstock.NewID(), Subject: claim.Subject, AutomationUID: c.run.AutomationID, FactoryUID: c.run.FactoryUID,
 				WebhookUID: c.run.WebhookUID, CreatedAt: at, UpdatedAt: at,
 			},
@@ -295,7 +295,7 @@ func (su SubjectsTx) countJoined(ctx context.Context, joined map[string]int64) e
 func (su SubjectsTx) Receive(ctx context.Context, run *NewRun) (e SubjectEventRow, atCapacity bool, err error) {
 	m := &deliver{
 		NewDelivery: &NewDelivery{
-			Delivery: penstock.Delivery{ID: run.ID, ReceivedAt: run.CreatedAt, Outcome: penstock.OutcomeAccepted},
+			Delivery: Delivery{ID: run.ID, ReceivedAt: run.CreatedAt, Outcome: penstock.OutcomeAccepted},
 			PaidBy:   run.Claim.Call.Caller.PaidBy(), Starts: []*NewRun{run},
 		},
 		runs: make([]*createRun, 1), // its rows depend on the claim
@@ -304,7 +304,7 @@ func (su SubjectsTx) Receive(ctx context.Context, run *NewRun) (e SubjectEventRo
 	if err := su.claim(ctx, []*deliver{m}); err != nil {
 		return e, false, err
 	}
-	if e = *m.events[0]; e.Fate != penstock.FateStarted {
+	if e = *m.events[0]; e.Fate != FateStarted {
 		return e, false, nil
 	}
 	started := m.runs[0]

@@ -14,7 +14,7 @@ const everyone = "*"
 // end gives the events of a subject that wait a final fate without a run, and lets their payloads go. They are the
 // events of one automation that shares the subject, or everyone's.
 func (su SubjectsTx) end(
-	ctx context.Context, s *SubjectRow, whose string, fate penstock.Fate, reason string, at penstock.Time,
+	ctx context.Context, s *SubjectRow, whose string, fate Fate, reason string, at penstock.Time,
 ) error {
 	const waiting = "e.subject_uid = $1 AND e.fate = 'waiting' AND ($2 = '" + everyone + "' OR e.automation_uid = $2)"
 	if _, err := su.tx.exec(ctx, `UPDATE deliveries
@@ -79,7 +79,7 @@ func (su SubjectsTx) drop(ctx context.Context, s SubjectRow, whose, reason strin
 	if s.FirstAt == 0 {
 		return nil
 	}
-	if err := su.end(ctx, &s, whose, penstock.FateSkipped, reason, at); err != nil {
+	if err := su.end(ctx, &s, whose, FateSkipped, reason, at); err != nil {
 		return err
 	}
 	return su.Set(ctx, s)
@@ -122,7 +122,7 @@ type Given struct {
 	RunID      string
 	FollowupID string // "": with the first prompt
 	Until      string // the UID of the last one
-	Fate       penstock.Fate
+	Fate       Fate
 	// AutomationUID is whose they are, if a factory's automations share the subject.
 	AutomationUID string
 }
@@ -183,11 +183,11 @@ func (su SubjectsTx) Start(
 		return err
 	}
 	given := Given{RunID: run.ID, AutomationUID: events[0].AutomationUID}
-	given.Until, given.Fate = events[0].UID, penstock.FateStarted
+	given.Until, given.Fate = events[0].UID, FateStarted
 	if _, err := su.decide(ctx, s, given, "", now); err != nil {
 		return err
 	}
-	given.Until, given.Fate = events[len(events)-1].UID, penstock.FateMerged
+	given.Until, given.Fate = events[len(events)-1].UID, FateMerged
 	return su.Give(ctx, s, given, now)
 }
 

@@ -23,7 +23,7 @@ const countedSubject = `, (SELECT count(*) FROM subject_events w WHERE w.subject
 // List returns one page of a team's subjects, newest first, and the cursor of the next one, or "".
 func (su Subjects) List(
 	ctx context.Context, team string, q SubjectQuery,
-) (list []penstock.Subject, next string, err error) {
+) (list []Subject, next string, err error) {
 	var w where
 	w.add("s.team = ? AND s.uid < ?", team, newestPosition) // so that SQLite follows the uids
 	for _, f := range []struct{ column, value string }{
@@ -48,7 +48,7 @@ func (su Subjects) List(
 	if err != nil {
 		return nil, "", err
 	}
-	list = []penstock.Subject{}
+	list = []Subject{}
 	for _, r := range rows {
 		list = append(list, r.Subject)
 	}
@@ -66,22 +66,22 @@ func (su Subjects) read(ctx context.Context, where string, args ...any) ([]Subje
 const shownEvents = 200
 
 // Find reads one subject of a team, with its latest events. Absence is penstock.CodeNotFound.
-func (su Subjects) Find(ctx context.Context, team, uid string) (penstock.Subject, error) {
+func (su Subjects) Find(ctx context.Context, team, uid string) (Subject, error) {
 	rows, err := su.read(ctx, "WHERE s.uid = $1 AND s.team = $2", uid, team)
 	if err == nil && len(rows) == 0 {
 		err = penstock.NotFound("subject", uid)
 	}
 	if err != nil {
-		return penstock.Subject{}, err
+		return Subject{}, err
 	}
 	found := rows[0].Subject
 	events, err := readSubjectEvents(
 		ctx, su.s, fmt.Sprintf("e.subject_uid = $1 ORDER BY e.uid DESC LIMIT %d", shownEvents), uid,
 	)
-	found.Events = []penstock.SubjectEvent{}
+	found.Events = []SubjectEvent{}
 	for _, e := range events {
 		e.WebhookUID = found.WebhookUID
-		if e.Kind != penstock.OccurrenceDelivery {
+		if e.Kind != OccurrenceDelivery {
 			e.DeliveryID = ""
 		}
 		found.Events = append(found.Events, e.SubjectEvent)
@@ -140,4 +140,39 @@ func (su SubjectsTx) Remove(ctx context.Context, uid string, before penstock.Tim
 	}
 	_, err = su.tx.exec(ctx, "DELETE FROM subject_events WHERE subject_uid = $1", uid)
 	return err == nil, err
+}
+
+// Subject is what the events of an automation are about, with the run that works on it.
+type Subject struct {
+	UID           string         `json:"uid"`
+	Subject       string         `json:"subject"`
+	AutomationUID string         `json:"automation_uid,omitempty"`
+	FactoryUID    string         `json:"factory_uid,omitempty"`
+	WebhookUID    string         `json:"webhook_uid,omitempty"`
+	RunID         string         `json:"run_id,omitempty"`    // the newest run
+	RunState      penstock.State `json:"run_state,omitempty"` // absent if the run is no longer kept
+	EventsCount   int64          `json:"events_count"`
+	Waiting       int64          `json:"waiting_count"`      // events that no run has received yet
+	NextAt        penstock.Time  `json:"next_at,omitzero"`   // when waiting events start something, at the earliest
+	ClosedAt      penstock.Time  `json:"closed_at,omitzero"` // the time of the event that closed it
+	CreatedAt     penstock.Time  `json:"created_at"`
+	UpdatedAt     penstock.Time  `json:"updated_at"` // of the latest event
+	// Events are the latest ones, newest first; only in a response with this one subject.
+	Events []SubjectEvent `json:"events,omitzero"`
+}
+
+// SubjectEvent is an event with a subject, and what became of it.
+type SubjectEvent struct {
+	UID        string         `json:"occurrence_uid"`
+	Kind       OccurrenceKind `json:"kind"` // not tick
+	DeliveryID string         `json:"delivery_id,omitempty"`
+	WebhookUID string         `json:"webhook_uid,omitempty"`
+	// AutomationUID is the automation that waited for the event, if a factory's automations share the subject.
+	AutomationUID string        `json:"automation_uid,omitempty"`
+	DueAt         penstock.Time `json:"due_at"`
+	DecidedAt     penstock.Time `json:"decided_at,omitzero"` // absent while it waits
+	Fate          Fate          `json:"fate"`
+	Reason        string        `json:"reason,omitempty"`
+	RunID         string        `json:"run_id,omitempty"`
+	FollowupID    string        `json:"followup_id,omitempty"` // that gave it; absent: it came with the first prompt
 }

@@ -52,7 +52,7 @@ func (su SubjectsTx) receive(
 	s.EventsCount++
 	s.UpdatedAt = max(s.UpdatedAt, at)
 	e := &SubjectEventRow{
-		SubjectEvent: penstock.SubjectEvent{
+		SubjectEvent: SubjectEvent{
 			UID: penstock.NewID(), Kind: claim.Kind, DeliveryID: c.member.ID, DueAt: at, DecidedAt: at,
 		},
 		SubjectUID: s.UID, PaidBy: c.member.PaidBy, Continues: claim.Does == EventContinues, Call: claim.Call,
@@ -65,7 +65,7 @@ func (su SubjectsTx) receive(
 	}
 	if s.ClosedAt > 0 {
 		if e.Continues || claim.At <= s.ClosedAt {
-			e.Fate, e.Reason = penstock.FateSkipped, fmt.Sprintf("The subject was closed at %s.", s.ClosedAt)
+			e.Fate, e.Reason = FateSkipped, fmt.Sprintf("The subject was closed at %s.", s.ClosedAt)
 			return e, nil
 		}
 		s.ClosedAt, goesOn = 0, s.FirstAt != 0 || state != "" && !state.Done()
@@ -75,12 +75,12 @@ func (su SubjectsTx) receive(
 	}
 	switch {
 	case run.waits() && !s.Closing && run.automation == c.run.AutomationID:
-		e.Fate, e.RunID = penstock.FateMerged, run.id
+		e.Fate, e.RunID = FateMerged, run.id
 		if err := su.join(ctx, *run, joined, s.Rules, at); err != nil {
 			return nil, err
 		}
 	case !goesOn:
-		e.Fate, e.RunID, e.Call = penstock.FateStarted, c.run.ID, nil
+		e.Fate, e.RunID, e.Call = FateStarted, c.run.ID, nil
 		su.begin(s, c.run, run)
 		c.run.ReadyAt = readyAt(s.Rules, at, at)
 		c.place()
@@ -89,7 +89,7 @@ func (su SubjectsTx) receive(
 			createdAt: c.run.CreatedAt, begun: &c,
 		}
 	default:
-		e.Fate, e.DecidedAt = penstock.FateWaiting, 0
+		e.Fate, e.DecidedAt = FateWaiting, 0
 		if err := su.gather(ctx, s, e, at); err != nil {
 			return nil, err
 		}
@@ -100,7 +100,7 @@ func (su SubjectsTx) receive(
 
 // nothingToContinue is the result of an event that starts no run while none is there to receive it.
 func nothingToContinue() *SubjectEventRow {
-	return &SubjectEventRow{SubjectEvent: penstock.SubjectEvent{
+	return &SubjectEventRow{SubjectEvent: SubjectEvent{
 		Reason: "The event only continues runs, and no run works on its subject.",
 	}}
 }
@@ -109,7 +109,7 @@ func nothingToContinue() *SubjectEventRow {
 func (su SubjectsTx) shut(
 	ctx context.Context, s *SubjectRow, e *SubjectEventRow, claim *Claim, state penstock.State, at penstock.Time,
 ) error {
-	e.Fate = penstock.FateSkipped
+	e.Fate = FateSkipped
 	if claim.At < s.OpenedAt {
 		e.Reason = fmt.Sprintf("It did not close the subject: an event with the later time %s came before.", s.OpenedAt)
 		return nil
@@ -124,7 +124,7 @@ func (su SubjectsTx) shut(
 	if s.FirstAt == 0 {
 		return nil
 	}
-	return su.end(ctx, s, everyone, penstock.FateSkipped, "The delivery "+e.DeliveryID+" closed the subject.", at)
+	return su.end(ctx, s, everyone, FateSkipped, "The delivery "+e.DeliveryID+" closed the subject.", at)
 }
 
 // begin makes a new run the one that works on the subject.
@@ -196,8 +196,8 @@ func (su SubjectsTx) supersede(ctx context.Context, s *SubjectRow, by *SubjectEv
 		return nil
 	}
 	reason := "A later " + string(by.Kind) + " replaced it before any run received it."
-	if by.Kind == penstock.OccurrenceDelivery {
+	if by.Kind == OccurrenceDelivery {
 		reason = "The delivery " + by.DeliveryID + " replaced it before any run received it."
 	}
-	return su.end(ctx, s, by.AutomationUID, penstock.FateSuperseded, reason, at)
+	return su.end(ctx, s, by.AutomationUID, FateSuperseded, reason, at)
 }

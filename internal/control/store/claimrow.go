@@ -13,7 +13,7 @@ import (
 // SubjectRow is a subject with its internal fields. Its row is the claim of the subject: whatever starts or
 // continues a run on it locks the row, after budgets and before runs.
 type SubjectRow struct {
-	penstock.Subject
+	Subject
 	Team  string
 	Claim string
 	Rules penstock.SubjectRules // of the latest event
@@ -62,7 +62,7 @@ var (
 
 // SubjectEventRow is an event with its internal fields.
 type SubjectEventRow struct {
-	penstock.SubjectEvent
+	SubjectEvent
 	SubjectUID string
 	PaidBy     []string
 	Continues  bool         // it never starts a run
@@ -71,7 +71,7 @@ type SubjectEventRow struct {
 }
 
 // Decides reports whether the event is what a delivery was for the automation of a match.
-func (r SubjectEventRow) Decides(m penstock.DeliveryMatch) bool {
+func (r SubjectEventRow) Decides(m DeliveryMatch) bool {
 	return m.SubjectUID == r.SubjectUID && (r.AutomationUID == "" || r.AutomationUID == m.UID)
 }
 
@@ -83,13 +83,13 @@ var subjectEventFields = newResource("subject_events", "e",
 	textColumn("delivery_id", func(r *SubjectEventRow) *string { return &r.DeliveryID }),
 	numberColumn("due_at", func(r *SubjectEventRow) *penstock.Time { return &r.DueAt }),
 	numberColumn("decided_at", func(r *SubjectEventRow) *penstock.Time { return &r.DecidedAt }),
-	textColumn("fate", func(r *SubjectEventRow) *penstock.Fate { return &r.Fate }),
+	textColumn("fate", func(r *SubjectEventRow) *Fate { return &r.Fate }),
 	textColumn("reason", func(r *SubjectEventRow) *string { return &r.Reason }),
 	textColumn("run_id", func(r *SubjectEventRow) *string { return &r.RunID }),
 	textColumn("followup_id", func(r *SubjectEventRow) *string { return &r.FollowupID }),
 	listColumn("paid_by", func(r *SubjectEventRow) *[]string { return &r.PaidBy }),
 	flagColumn("continues", func(r *SubjectEventRow) *bool { return &r.Continues }),
-	textColumn("kind", func(r *SubjectEventRow) *penstock.OccurrenceKind { return &r.Kind }),
+	textColumn("kind", func(r *SubjectEventRow) *OccurrenceKind { return &r.Kind }),
 	jsonColumn("call", func(r *SubjectEventRow) **SubjectCall { return &r.Call }),
 )
 

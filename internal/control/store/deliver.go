@@ -20,7 +20,7 @@ var ErrStale = errors.New("the team has changed since the delivery was evaluated
 type NewDelivery struct {
 	// Delivery is its entry in the log. Its outcome is OutcomeAccepted, which may still
 	// turn out to be a duplicate, or a rejection. Label and Runs are not stored.
-	penstock.Delivery
+	Delivery
 	Team          string
 	WebhookNumber int64         // see [WebhookRow]
 	Version       int64         // of the team, read together with everything that evaluated the delivery
@@ -59,7 +59,7 @@ var sendersTable = table{
 
 // deliveryRow is an entry of the log of deliveries.
 type deliveryRow struct {
-	penstock.Delivery
+	Delivery
 	n        int64 // its position in the log
 	webhook  int64 // the number of its webhook
 	identity string
@@ -87,7 +87,7 @@ var deliveryFields = newResource("deliveries", "d",
 	storedText("identity", func(d *deliveryRow) string { return d.identity }),
 	textColumn("duplicate_of", func(d *deliveryRow) *string { return &d.DuplicateOf }),
 	textColumn("replay_of", func(d *deliveryRow) *string { return &d.ReplayOf }),
-	jsonColumn("matches", func(d *deliveryRow) *[]penstock.DeliveryMatch { return &d.Matches }),
+	jsonColumn("matches", func(d *deliveryRow) *[]DeliveryMatch { return &d.Matches }),
 	jsonColumn("headers", func(d *deliveryRow) *map[string]string { return &d.Headers }),
 	textColumn("sha256", func(d *deliveryRow) *string { return &d.PayloadSHA256 }),
 	textColumn("client_ip", func(d *deliveryRow) *string { return &d.ClientIP }),

@@ -32,7 +32,7 @@ func addReceiver(t *testing.T, s *store.Store) {
 // newDelivery is an accepted delivery of the webhook "w" with a new id.
 func newDelivery(change func(*store.NewDelivery)) *store.NewDelivery {
 	d := &store.NewDelivery{
-		Delivery: penstock.Delivery{
+		Delivery: store.Delivery{
 			ID: penstock.NewID(), WebhookUID: "w", Outcome: penstock.OutcomeAccepted, HTTPStatus: 202,
 			ReceivedAt: penstock.Now(), IdentitySource: penstock.IdentityPenstock, ClientIP: "192.0.2.1",
 			Headers: map[string]string{"content-type": "application/json"},
@@ -66,16 +66,16 @@ func mustDeliver(t *testing.T, s *store.Store, change func(*store.NewDelivery)) 
 	return d, got
 }
 
-func idsOf(list []penstock.Delivery) (ids []string) {
+func idsOf(list []store.Delivery) (ids []string) {
 	for _, d := range list {
 		ids = append(ids, d.ID)
 	}
 	return ids
 }
 
-func theLog(t *testing.T, s *store.Store, outcomes ...penstock.Outcome) []penstock.Delivery {
+func theLog(t *testing.T, s *store.Store, outcomes ...penstock.Outcome) []store.Delivery {
 	t.Helper()
-	var all []penstock.Delivery
+	var all []store.Delivery
 	q := penstock.DeliveryQuery{Outcomes: outcomes, Limit: 7}
 	for {
 		page, next, err := s.Deliveries.List(t.Context(), "w", q)
@@ -94,7 +94,7 @@ func TestAnAcceptedDeliveryIsStoredWithItsPayloadAndItsRuns(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		addReceiver(t, s)
 		run := newRun(nil)
-		matches := []penstock.DeliveryMatch{
+		matches := []store.DeliveryMatch{
 			{Automation: "a", UID: "u", WouldTrigger: true, RunID: run.ID},
 			{Automation: "b", UID: "v", FailedAt: new("/x"), Reason: "no"},
 		}
@@ -110,7 +110,7 @@ func TestAnAcceptedDeliveryIsStoredWithItsPayloadAndItsRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := penstock.Delivery{
+		want := store.Delivery{
 			ID: d.ID, WebhookUID: "w", Outcome: penstock.OutcomeAccepted, Label: "Accepted", Size: d.Size,
 			ReceivedAt:     d.ReceivedAt,
 			IdentitySource: penstock.IdentityPenstock, HTTPStatus: 202, Runs: []string{run.ID}, PayloadSHA256: d.PayloadSHA256,
@@ -120,7 +120,7 @@ func TestAnAcceptedDeliveryIsStoredWithItsPayloadAndItsRuns(t *testing.T) {
 		if diff := cmp.Diff(want, logged); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff([]penstock.Delivery{want}, theLog(t, s)); diff != "" {
+		if diff := cmp.Diff([]store.Delivery{want}, theLog(t, s)); diff != "" {
 			t.Error(diff)
 		}
 		if body, err := s.Deliveries.Payload(t.Context(), d.ID); err != nil || string(body) != string(d.Body) {
@@ -462,7 +462,7 @@ func TestTheLogIsPagedNewestFirst(t *testing.T) {
 			want = append(want, d.ID)
 			byOutcome[d.Outcome] = append(byOutcome[d.Outcome], d.ID)
 		}
-		ids := func(list []penstock.Delivery) []string {
+		ids := func(list []store.Delivery) []string {
 			ids := idsOf(list)
 			slices.Reverse(ids)
 			return ids
@@ -520,12 +520,12 @@ func TestClearingTheLog(t *testing.T) {
 				if i == 3 {
 					run := newRun(nil)
 					d.Starts = []*store.NewRun{run}
-					d.Matches = []penstock.DeliveryMatch{
+					d.Matches = []store.DeliveryMatch{
 						{Automation: `"run_id":"`, UID: "u", WouldTrigger: true, RunID: run.ID},
 					}
 				}
 				if i == 4 {
-					d.Matches = []penstock.DeliveryMatch{{Automation: `"run_id":"x`, UID: "u"}}
+					d.Matches = []store.DeliveryMatch{{Automation: `"run_id":"x`, UID: "u"}}
 				}
 			})
 		}
@@ -761,11 +761,11 @@ func TestTwoServersMakeASubjectOnce(t *testing.T) {
 			together.Go(func() {
 				started := newRun(func(r *store.NewRun) {
 					r.WebhookUID = "w"
-					r.Claim = &store.Claim{Key: claim, Subject: claim, Kind: penstock.OccurrenceDelivery}
+					r.Claim = &store.Claim{Key: claim, Subject: claim, Kind: store.OccurrenceDelivery}
 				})
 				_, err := stores[i%len(stores)].Deliveries.Deliver(t.Context(), newDelivery(func(d *store.NewDelivery) {
 					d.Starts = []*store.NewRun{started}
-					d.Matches = []penstock.DeliveryMatch{{RunID: started.ID, WouldTrigger: true}}
+					d.Matches = []store.DeliveryMatch{{RunID: started.ID, WouldTrigger: true}}
 				}))
 				if err != nil {
 					t.Error(err)

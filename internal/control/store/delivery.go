@@ -51,16 +51,16 @@ var selectDeliveries = "SELECT " + deliveryFields.selected + ", substr(d.body, 1
 	strconv.Itoa(DeliveryHead) + ") FROM deliveries d "
 
 // scanDelivery reads an entry and its position in the log.
-func scanDelivery(webhookUID string, scan func(...any) error) (penstock.Delivery, int64, error) {
+func scanDelivery(webhookUID string, scan func(...any) error) (Delivery, int64, error) {
 	var row deliveryRow
 	if err := scan(append(deliveryFields.into(&row), &row.Head)...); err != nil {
-		return penstock.Delivery{}, 0, err
+		return Delivery{}, 0, err
 	}
 	d := row.Delivery
 	d.WebhookUID, d.Label, d.Runs = webhookUID, d.Outcome.Label(), []string{}
 	d.IdentitySource = cmp.Or(d.IdentitySource, penstock.IdentityNone)
 	if d.Matches == nil {
-		d.Matches = []penstock.DeliveryMatch{}
+		d.Matches = []DeliveryMatch{}
 	}
 	if d.Headers == nil {
 		d.Headers = map[string]string{}
@@ -80,7 +80,7 @@ const onPage = "d.webhook = page.webhook AND d.outcome = page.outcome AND d.n = 
 
 // startedNoRun holds for accepted entries of which no run exists.
 var startedNoRun = "runs = 0 AND outcome = " + strconv.FormatInt(outcomeNumber(penstock.OutcomeAccepted), 10) +
-	" AND reason <> '" + penstock.ReasonHandshake + "'"
+	" AND reason <> '" + ReasonHandshake + "'"
 
 // condition is a condition of a query on deliveries, with its arguments. Each argument is written
 // as a question mark; the text has no other.
@@ -147,7 +147,7 @@ func (c *condition) received(q penstock.DeliveryQuery) {
 // List returns one page of a webhook's log, newest first.
 func (ds Deliveries) List(
 	ctx context.Context, webhookUID string, q penstock.DeliveryQuery,
-) (list []penstock.Delivery, next string, err error) {
+) (list []Delivery, next string, err error) {
 	limit := cmp.Or(q.Limit, penstock.DefaultDeliveries)
 	outcomes := q.Outcomes
 	if len(outcomes) == 0 {
@@ -183,7 +183,7 @@ func (ds Deliveries) List(
 		list, last, err = ds.search(ctx, webhookUID, q.Search, before, only, limit)
 	}
 	if err != nil || last == 0 {
-		return append([]penstock.Delivery{}, list...), "", err
+		return append([]Delivery{}, list...), "", err
 	}
 	return list, cursor{Filter: filter, ID: strconv.FormatInt(last, 10)}.encode(), nil
 }
@@ -192,7 +192,7 @@ func (ds Deliveries) List(
 // are the last of args. last is the position of the last one if there are more than limit.
 func (ds Deliveries) read(
 	ctx context.Context, webhookUID, page, where string, args []any, limit int,
-) (list []penstock.Delivery, last int64, err error) {
+) (list []Delivery, last int64, err error) {
 	rows, err := ds.s.query(
 		ctx, selectDeliveries+"JOIN "+page+" AS page ON "+onPage+where+" ORDER BY page.n DESC",
 		append([]any{webhookUID}, args...)...,
@@ -201,7 +201,7 @@ func (ds Deliveries) read(
 		return nil, 0, ds.s.d.mapError(fmt.Errorf("list deliveries: %w", err))
 	}
 	defer rows.Close()
-	list = []penstock.Delivery{}
+	list = []Delivery{}
 	var position int64
 	for rows.Next() {
 		d, n, err := scanDelivery(webhookUID, rows.Scan)
@@ -222,7 +222,7 @@ func (ds Deliveries) read(
 // may be more.
 func (ds Deliveries) search(
 	ctx context.Context, webhookUID, text string, before int64, only condition, limit int,
-) (list []penstock.Delivery, last int64, err error) {
+) (list []Delivery, last int64, err error) {
 	page, args := newest([]penstock.Outcome{penstock.OutcomeAccepted}, SearchedDeliveries, only)
 	args = append([]any{before}, args...)
 	var read, oldest, newestRead int64
@@ -244,7 +244,7 @@ func (ds Deliveries) search(
 }
 
 // Find reads one entry of a webhook's log; absence is penstock.CodeNotFound.
-func (ds deliveryReads) Find(ctx context.Context, webhookUID, id string) (penstock.Delivery, error) {
+func (ds deliveryReads) Find(ctx context.Context, webhookUID, id string) (Delivery, error) {
 	d, _, err := scanDelivery(
 		webhookUID, ds.q.row(ctx, selectDeliveries+"WHERE d.webhook = "+numbered+" AND d.id = $2", webhookUID, id).Scan,
 	)
@@ -305,3 +305,79 @@ func (ds Deliveries) Sum(ctx context.Context, team string, from penstock.Time) (
 		ds.s, rows, err, "sums of deliveries", func(d *DeliverySum) []any { return []any{&d.Hour, &d.Kind, &d.N} },
 	)
 }
+
+// Delivery is one entry of a webhook's log: the contract's Delivery.
+type Delivery struct {
+	ID             string                  `json:"delivery_id"`
+	WebhookUID     string                  `json:"webhook_uid"`
+	Outcome        penstock.Outcome        `json:"outcome"`
+	Label          string                  `json:"label"`
+	Reason         string                  `json:"reason,omitempty"`
+	Detail         string                  `json:"detail,omitempty"` // why it was rejected, as its sender got it
+	Advice         string                  `json:"advice,omitempty"` // what its owner could change; not stored
+	Size           int64                   `json:"size"`             // bytes of the body that were read
+	ReceivedAt     penstock.Time           `json:"received_at"`
+	IdentitySource penstock.IdentitySource `json:"identity_source"`
+	DuplicateOf    string                  `json:"duplicate_of,omitempty"`
+	HTTPStatus     int                     `json:"http_status"`
+	Runs           []string                `json:"runs"`
+	Matches        []DeliveryMatch         `json:"matches"`
+	ReplayOf       string                  `json:"replay_of,omitempty"`
+	Headers        map[string]string       `json:"headers"` // only those on an allow-list, which has no header with a secret
+	PayloadSHA256  string                  `json:"payload_sha256,omitempty"`
+	EventType      string                  `json:"event_type,omitempty"` // as the sender names the event
+	Summary        string                  `json:"summary,omitempty"`    // the first values of the payload, for people
+	ClientIP       string                  `json:"client_ip"`
+
+	// Head is the start of the payload, at most [DeliveryHead] bytes; nil if none is stored.
+	Head []byte `json:"-"`
+}
+
+// DeliveryMatch says whether a delivery matched one automation, and why not.
+type DeliveryMatch struct {
+	Automation   string `json:"automation"` // its name
+	UID          string `json:"automation_uid"`
+	WouldTrigger bool   `json:"would_trigger"`
+	RunID        string `json:"run_id,omitempty"`
+	// Subject is what the delivery is about for the automation, and Fate what became of it: see
+	// [penstock.SubjectRules]. RunID is then the run that has received it.
+	Subject    string `json:"subject,omitempty"` // not stored
+	SubjectUID string `json:"subject_uid,omitempty"`
+	Fate       Fate   `json:"fate,omitempty"` // stored if the automation was paused
+	FateReason string `json:"fate_reason,omitempty"`
+	// FailedAt is the JSON pointer of the first key of the filter that failed, "" if the whole body
+	// failed, or [FailedAtAutomation]. It is nil if the delivery started a run.
+	FailedAt *string `json:"failed_at,omitzero"`
+	Reason   string  `json:"reason,omitempty"` // the same in words: one sentence
+	// Check, Operator, Actual and Expected are the data of Reason: see trigger.Explanation. Rows of
+	// earlier versions have none.
+	Check    string   `json:"check,omitempty"`
+	Operator string   `json:"operator,omitempty"`
+	Actual   []string `json:"actual,omitempty"`
+	Expected []string `json:"expected,omitempty"`
+	// Words are stored instead of Reason, if Operator is set. [DeliveryMatch.Explain] replaces them.
+	Words *penstock.MismatchWords `json:"words,omitempty"`
+}
+
+// FailedAtAutomation is the FailedAt of a broken automation.
+const FailedAtAutomation = "automation"
+
+// Explain replaces the stored words with the sentence. Without its payload, a delivery shows nothing
+// that was in the payload.
+func (m *DeliveryMatch) Explain(hasPayload bool) {
+	if m.Words == nil {
+		return
+	}
+	words := *m.Words
+	if !hasPayload && len(m.Actual) > 0 {
+		m.Actual, words.Is = nil, "does not match"
+		if m.Operator == penstock.OperatorEvent {
+			words.Name, words.Is = "the event", "starts nothing"
+		}
+	}
+	m.Reason, m.Words = words.Sentence(), nil
+}
+
+// ReasonHandshake is the reason of an accepted delivery that started no run
+// because its sender only tested the URL.
+const ReasonHandshake = "handshake"

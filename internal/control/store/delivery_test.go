@@ -152,9 +152,9 @@ func TestTheLogIsLimitedToDeliveriesWithoutARun(t *testing.T) {
 		started := deliverTwoRuns(t, s)
 		unmatched, _ := mustDeliver(t, s, func(d *store.NewDelivery) {
 			// Text of a user that looks like the key of a run.
-			d.Matches = []penstock.DeliveryMatch{{Automation: `","run_id":"x`, UID: "u", Reason: `"run_id":"x"`}}
+			d.Matches = []store.DeliveryMatch{{Automation: `","run_id":"x`, UID: "u", Reason: `"run_id":"x"`}}
 		})
-		mustDeliver(t, s, func(d *store.NewDelivery) { d.Reason = penstock.ReasonHandshake })
+		mustDeliver(t, s, func(d *store.NewDelivery) { d.Reason = store.ReasonHandshake })
 		mustDeliver(t, s, func(d *store.NewDelivery) {
 			d.Outcome, d.Reason, d.HTTPStatus = penstock.OutcomeRejectedAuth, "bad_signature", 401
 		})

@@ -245,14 +245,14 @@ var attemptFields = newResource("endpoint_attempts", "a",
 )
 
 type attemptRow struct {
-	penstock.EndpointAttempt
+	EndpointAttempt
 	endpointUID string
 }
 
 // Attempts returns one page of the attempts of an endpoint, newest first, and the cursor of the next one, or "".
 func (es Endpoints) Attempts(
 	ctx context.Context, endpointUID string, q AttemptQuery,
-) (list []penstock.EndpointAttempt, next string, err error) {
+) (list []EndpointAttempt, next string, err error) {
 	var w where
 	w.add("a.endpoint_uid = ?", endpointUID)
 	if q.MessageID != "" {
@@ -271,7 +271,7 @@ func (es Endpoints) Attempts(
 	if err != nil {
 		return nil, "", err
 	}
-	list = []penstock.EndpointAttempt{}
+	list = []EndpointAttempt{}
 	for _, r := range rows {
 		r.Succeeded = r.Status/100 == 2 && r.Error == ""
 		list = append(list, r.EndpointAttempt)
@@ -304,4 +304,19 @@ func (es Endpoints) ClearOld(ctx context.Context, before, threads penstock.Time,
 		return err
 	})
 	return n, err
+}
+
+// EndpointAttempt is one request to an endpoint.
+type EndpointAttempt struct {
+	UID       string                 `json:"uid"`
+	MessageID string                 `json:"message_id"` // the header webhook-id
+	Type      penstock.EndpointEvent `json:"type"`
+	At        penstock.Time          `json:"at"`
+	Attempt   int                    `json:"attempt"`              // of the message, from 1
+	Status    int                    `json:"http_status,omitzero"` // 0: the endpoint did not answer
+	Succeeded bool                   `json:"succeeded"`            // a status from 200 to 299, without a refusal of Slack
+	Error     string                 `json:"error,omitempty"`      // why there is no answer, or what a refusal of Slack means
+	Answer    string                 `json:"answer,omitempty"`     // its first KiB, masked
+	TookMs    int64                  `json:"took_ms,omitzero"`     // not of private addresses
+	NextAt    penstock.Time          `json:"next_attempt_at,omitzero"`
 }

@@ -136,7 +136,7 @@ func scanFactory(row scanner) (FactoryRow, error) {
 	}
 	revision := record.revision
 	r.Definition = penstock.FactoryDefinition{Revision: revision, Status: penstock.DefinitionApplied}
-	if r.Source == penstock.FactoryRepository {
+	if r.Source == FactoryRepository {
 		r.Repository, r.Definition = &r.Origin.Repository, r.Origin.definition(revision)
 	}
 	r.TeamUID, r.FactorySettings = r.Team, SettingsOf(r.Defaults, r.WorksOn, r.CodeForges)
@@ -405,3 +405,9 @@ func (fs FactoriesTx) Delete(ctx context.Context, r FactoryRow) error {
 		WHERE uid = $2 AND deleted_at = 0`, int64(penstock.Now()), r.UID)
 	return wrapf(err, "delete factory %s", r.UID)
 }
+
+// The places where a factory can be edited.
+const (
+	FactoryService    penstock.FactorySource = "service"    // on this server, through the API
+	FactoryRepository penstock.FactorySource = "repository" // in a Git repository
+)

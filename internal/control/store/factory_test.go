@@ -21,7 +21,7 @@ func addFactory(t *testing.T, s *store.Store, name string) store.FactoryRow {
 		Team:          store.DefaultTeam,
 		FactoryConfig: store.FactoryConfig{Defaults: penstock.Overrides{Model: "a/b", Secrets: []string{"S"}}},
 		Factory: penstock.Factory{
-			UID: penstock.NewID(), Name: name, Alias: name + ".x", Description: "d", Source: penstock.FactoryService,
+			UID: penstock.NewID(), Name: name, Alias: name + ".x", Description: "d", Source: store.FactoryService,
 			ForemanUID: penstock.NewID(),
 			Agents:     []penstock.FactoryAgent{}, Definition: penstock.FactoryDefinition{Revision: 1, Status: "applied"},
 			CreatedAt: now, UpdatedAt: now,

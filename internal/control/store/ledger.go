@@ -17,8 +17,8 @@ type OccurrenceQuery struct {
 	AutomationUID string
 	ScheduleID    string
 	WebhookUID    string
-	Kind          penstock.OccurrenceKind
-	Fate          penstock.Fate
+	Kind          OccurrenceKind
+	Fate          Fate
 	// NoDeliveries leaves deliveries out: the caller may not see their log.
 	NoDeliveries bool
 	Cursor       string
@@ -40,7 +40,7 @@ type position struct {
 
 type ledgerRow struct {
 	position
-	penstock.Occurrence
+	Occurrence
 }
 
 // ledger reads one page of all occurrences. Each of its sources returns its first rows after a position, in their
@@ -60,7 +60,7 @@ type ledger struct {
 // each log, so it may have few rows, or none, and a next page.
 func (os Occurrences) List(
 	ctx context.Context, v Viewer, q OccurrenceQuery,
-) (list []penstock.Occurrence, next string, err error) {
+) (list []Occurrence, next string, err error) {
 	l := ledger{
 		s: os.s, v: v, limit: cmp.Or(q.Limit, penstock.DefaultLimit), after: position{at: newestPosition, n: -1},
 	}
@@ -82,7 +82,7 @@ func (os Occurrences) List(
 	if err != nil {
 		return nil, "", err
 	}
-	list = []penstock.Occurrence{}
+	list = []Occurrence{}
 	for _, r := range rows {
 		list = append(list, r.Occurrence)
 	}
@@ -121,30 +121,30 @@ type ledgerSource func(context.Context) (rows []ledgerRow, end string, err error
 // sources returns those that can have what the query chooses.
 func (l ledger) sources() (list []ledgerSource) {
 	q := l.q
-	wants := func(kinds ...penstock.OccurrenceKind) bool { return q.Kind == "" || slices.Contains(kinds, q.Kind) }
-	if wants(penstock.OccurrenceTick) && q.WebhookUID == "" {
+	wants := func(kinds ...OccurrenceKind) bool { return q.Kind == "" || slices.Contains(kinds, q.Kind) }
+	if wants(OccurrenceTick) && q.WebhookUID == "" {
 		list = append(list, l.ticks)
 	}
 	if q.ScheduleID != "" {
 		return list
 	}
-	if wants(penstock.OccurrenceDelivery) && !q.NoDeliveries {
+	if wants(OccurrenceDelivery) && !q.NoDeliveries {
 		list = append(list, l.deliveries)
 	}
-	if !wants(penstock.OccurrenceCall, penstock.OccurrenceDispatch) || q.WebhookUID != "" {
+	if !wants(OccurrenceCall, OccurrenceDispatch) || q.WebhookUID != "" {
 		return list
 	}
 	if q.AutomationUID == "" { // a call about a subject is of no automation
 		list = append(list, l.calls)
 	}
-	if q.Fate == "" || q.Fate == penstock.FateStarted {
+	if q.Fate == "" || q.Fate == FateStarted {
 		list = append(list, l.runs)
 	}
 	return list
 }
 
 // chooses reports whether the query chooses an occurrence that its statement does not check.
-func (l ledger) chooses(o penstock.Occurrence) bool {
+func (l ledger) chooses(o Occurrence) bool {
 	q := l.q
 	return (q.AutomationUID == "" || q.AutomationUID == o.AutomationUID) && (q.Fate == "" || q.Fate == o.Fate) &&
 		(q.Kind == "" || q.Kind == o.Kind)
@@ -208,7 +208,7 @@ func (l ledger) runs(ctx context.Context) (rows []ledgerRow, end string, err err
 	args := []any{l.v.Team, l.v.UID, flag(l.v.All), l.after.at}
 	return readLedger(ctx, l, "runs of calls", selectCalled, args,
 		func(scan func(...any) error) (row ledgerRow, shown bool, err error) {
-			o := penstock.Occurrence{Fate: penstock.FateStarted}
+			o := Occurrence{Fate: FateStarted}
 			err = scan(&o.UID, &o.DueAt, &o.AutomationUID, &o.Subject, &o.Kind, &shown)
 			o.DecidedAt, o.RunIDs = o.DueAt, []string{o.UID}
 			return ledgerRow{position{at: o.UID}, o}, shown, err
@@ -244,8 +244,8 @@ func readLedger(
 }
 
 // occurrenceOf returns the occurrence of an event about a subject.
-func occurrenceOf(e SubjectEventRow) penstock.Occurrence {
-	o := penstock.Occurrence{
+func occurrenceOf(e SubjectEventRow) Occurrence {
+	o := Occurrence{
 		UID: e.UID, Kind: e.Kind, DeliveryID: e.DeliveryID, Subject: e.Subject, DueAt: e.DueAt, DecidedAt: e.DecidedAt,
 		Fate: e.Fate, Reason: e.Reason, RunIDs: []string{},
 	}

@@ -101,17 +101,17 @@ func (l ledger) readLog(ctx context.Context, statement string, args []any) ([]lo
 }
 
 // outcomesOf returns the outcomes of the deliveries that can have a fate; "": any.
-func outcomesOf(fate penstock.Fate) []penstock.Outcome {
+func outcomesOf(fate Fate) []penstock.Outcome {
 	switch fate {
 	case "":
 		return penstock.Outcomes()
-	case penstock.FateDuplicate:
+	case FateDuplicate:
 		return []penstock.Outcome{penstock.OutcomeDuplicate}
-	case penstock.FateRejected:
+	case FateRejected:
 		return []penstock.Outcome{
 			penstock.OutcomeRejectedAuth, penstock.OutcomeRejectedJSON, penstock.OutcomeRejectedSize,
 		}
-	case penstock.FateMissed:
+	case FateMissed:
 		return nil
 	default:
 		return []penstock.Outcome{penstock.OutcomeAccepted}
@@ -121,7 +121,7 @@ func outcomesOf(fate penstock.Fate) []penstock.Outcome {
 // aboutSubjects lists the deliveries that are about a subject.
 func aboutSubjects(log []loggedDelivery) (ids []string) {
 	for _, d := range log {
-		if slices.ContainsFunc(d.Matches, func(m penstock.DeliveryMatch) bool { return m.SubjectUID != "" }) {
+		if slices.ContainsFunc(d.Matches, func(m DeliveryMatch) bool { return m.SubjectUID != "" }) {
 			ids = append(ids, d.ID)
 		}
 	}
@@ -131,22 +131,22 @@ func aboutSubjects(log []loggedDelivery) (ids []string) {
 // occurrences returns what became of a delivery. It has none if it only tested the URL, and none for a subject that
 // is no longer kept.
 func (d loggedDelivery) occurrences(events []SubjectEventRow) (rows []ledgerRow) {
-	o := penstock.Occurrence{
-		UID: d.ID, Kind: penstock.OccurrenceDelivery, WebhookUID: d.WebhookUID, DeliveryID: d.ID,
+	o := Occurrence{
+		UID: d.ID, Kind: OccurrenceDelivery, WebhookUID: d.WebhookUID, DeliveryID: d.ID,
 		DueAt: d.ReceivedAt, DecidedAt: d.ReceivedAt, RunIDs: []string{},
 	}
 	switch {
 	case d.Outcome == penstock.OutcomeDuplicate:
-		o.Fate, o.Reason = penstock.FateDuplicate, "Delivery "+d.DuplicateOf+" came before with the same identity."
+		o.Fate, o.Reason = FateDuplicate, "Delivery "+d.DuplicateOf+" came before with the same identity."
 		if d.Reason == ReasonReplayed {
 			o.Reason = "Delivery " + d.DuplicateOf + " came before with the same signed bytes."
 		}
 	case d.Outcome != penstock.OutcomeAccepted:
-		o.Fate, o.Reason = penstock.FateRejected, cmp.Or(d.Detail, d.Outcome.Label())
-	case d.Reason == penstock.ReasonHandshake:
+		o.Fate, o.Reason = FateRejected, cmp.Or(d.Detail, d.Outcome.Label())
+	case d.Reason == ReasonHandshake:
 		return nil
 	case len(d.Matches) == 0:
-		o.Fate, o.Reason = penstock.FateNoMatch, "No automation waited for deliveries of the webhook."
+		o.Fate, o.Reason = FateNoMatch, "No automation waited for deliveries of the webhook."
 	default:
 		for n, m := range d.Matches {
 			m.Explain(d.payload)
@@ -161,8 +161,8 @@ func (d loggedDelivery) occurrences(events []SubjectEventRow) (rows []ledgerRow)
 
 // matchOccurrence returns what became of a delivery, o, for one automation.
 func matchOccurrence(
-	o penstock.Occurrence, m penstock.DeliveryMatch, events []SubjectEventRow,
-) (one penstock.Occurrence, known bool) {
+	o Occurrence, m DeliveryMatch, events []SubjectEventRow,
+) (one Occurrence, known bool) {
 	o.UID, o.AutomationUID, o.Reason = o.DeliveryID+"."+m.UID, m.UID, m.Reason
 	if i := slices.IndexFunc(events, func(e SubjectEventRow) bool { return e.Decides(m) }); i >= 0 {
 		one = occurrenceOf(events[i])
@@ -175,13 +175,13 @@ func matchOccurrence(
 	case m.Fate != "":
 		o.Fate = m.Fate
 	case m.WouldTrigger:
-		o.Fate, o.RunIDs = penstock.FateStarted, []string{m.RunID}
+		o.Fate, o.RunIDs = FateStarted, []string{m.RunID}
 	case m.FailedAt == nil: // it had no run to continue, or its subject was closed
-		o.Fate = penstock.FateSkipped
-	case *m.FailedAt == penstock.FailedAtAutomation:
-		o.Fate = penstock.FateFailed
+		o.Fate = FateSkipped
+	case *m.FailedAt == FailedAtAutomation:
+		o.Fate = FateFailed
 	default:
-		o.Fate = penstock.FateNoMatch
+		o.Fate = FateNoMatch
 	}
 	return o, true
 }

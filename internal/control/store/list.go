@@ -442,3 +442,9 @@ func sortedKeys(m map[string]string) []string {
 // EmptyEnvironment is the value of the environment filter that selects runs
 // without an environment.
 const EmptyEnvironment = "empty-environment"
+
+// PageInfo says whether a next page exists, and its cursor.
+type PageInfo struct {
+	HasNext    bool   `json:"has_next_page"`
+	NextCursor string `json:"next_cursor,omitempty"`
+}

@@ -347,7 +347,7 @@ func (es Endpoints) Release(ctx context.Context, uid, token string, failed bool)
 // Attempted is the result of an attempt.
 type Attempted struct {
 	Message MessageRow
-	penstock.EndpointAttempt
+	EndpointAttempt
 	WaitUntil penstock.Time // the endpoint asked to wait so long; 0: it did not
 	Gone      bool          // it wants no more messages
 	Thread    Thread        // which the message has used; the zero Thread changes nothing

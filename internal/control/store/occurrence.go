@@ -11,7 +11,7 @@ import (
 
 // OccurrenceRow is an occurrence with its internal fields.
 type OccurrenceRow struct {
-	penstock.Occurrence
+	Occurrence
 	Team string
 	// Source is the schedule, or the automation whose own clock it was. Its runs have this id as the id
 	// of their schedule.
@@ -25,7 +25,7 @@ type OccurrenceRow struct {
 var occurrenceFields = newResource("occurrences", "o",
 	textColumn("uid", func(r *OccurrenceRow) *string { return &r.UID }),
 	textColumn("team", func(r *OccurrenceRow) *string { return &r.Team }),
-	textColumn("kind", func(r *OccurrenceRow) *penstock.OccurrenceKind { return &r.Kind }),
+	textColumn("kind", func(r *OccurrenceRow) *OccurrenceKind { return &r.Kind }),
 	textColumn("source", func(r *OccurrenceRow) *string { return &r.Source }),
 	textColumn("schedule_id", func(r *OccurrenceRow) *string { return &r.ScheduleID }),
 	textColumn("automation_uid", func(r *OccurrenceRow) *string { return &r.AutomationUID }),
@@ -33,9 +33,9 @@ var occurrenceFields = newResource("occurrences", "o",
 	textColumn("moment", func(r *OccurrenceRow) *string { return &r.Tick }),
 	numberColumn("due_at", func(r *OccurrenceRow) *penstock.Time { return &r.DueAt }),
 	numberColumn("decided_at", func(r *OccurrenceRow) *penstock.Time { return &r.DecidedAt }).editable(),
-	textColumn("fate", func(r *OccurrenceRow) *penstock.Fate { return &r.Fate }).editable(),
+	textColumn("fate", func(r *OccurrenceRow) *Fate { return &r.Fate }).editable(),
 	textColumn("reason", func(r *OccurrenceRow) *string { return &r.Reason }).editable(),
-	jsonColumn("missed", func(r *OccurrenceRow) **penstock.MissedTicks { return &r.Missed }),
+	jsonColumn("missed", func(r *OccurrenceRow) **MissedTicks { return &r.Missed }),
 	listColumn("run_ids", func(r *OccurrenceRow) *[]string { return &r.RunIDs }).editable(),
 	textColumn("owner", func(r *OccurrenceRow) *string { return &r.Owner }),
 )
@@ -164,7 +164,7 @@ func (os OccurrencesTx) Add(ctx context.Context, r OccurrenceRow) (bool, error) 
 	if err != nil {
 		return false, fmt.Errorf("store an occurrence of %s: %w", r.Source, err)
 	}
-	if n > 0 && r.Fate == penstock.FateMissed {
+	if n > 0 && r.Fate == FateMissed {
 		err = os.tx.Endpoints().announceMissed(ctx, r)
 	}
 	return n > 0, err
@@ -190,3 +190,59 @@ func (os OccurrencesTx) Refuse(ctx context.Context, r OccurrenceRow) error {
 	_, err := os.tx.exec(ctx, refuseOccurrence, occurrenceFields.changes(&r, r.UID)...)
 	return wrapf(err, "refuse occurrence %s", r.UID)
 }
+
+// Occurrence is one event that was due to start work, and what became of it. An event has one for each
+// automation that it concerns, and a time of a schedule has one for each run that it could start.
+type Occurrence struct {
+	UID           string         `json:"occurrence_uid"`
+	Kind          OccurrenceKind `json:"kind"`
+	AutomationUID string         `json:"automation_uid,omitempty"`
+	ScheduleID    string         `json:"schedule_id,omitempty"`
+	WebhookUID    string         `json:"webhook_uid,omitempty"`
+	DeliveryID    string         `json:"delivery_id,omitempty"`
+	Subject       string         `json:"subject,omitempty"`
+	DueAt         penstock.Time  `json:"due_at"`
+	DecidedAt     penstock.Time  `json:"decided_at,omitzero"` // absent while it waits
+	Fate          Fate           `json:"fate"`
+	Reason        string         `json:"reason,omitempty"` // why this fate, in words
+	Missed        *MissedTicks   `json:"missed,omitempty"` // with the fate missed
+	RunIDs        []string       `json:"run_ids"`          // that it started, or joined
+}
+
+// MissedTicks says which times of a schedule passed without a run.
+type MissedTicks struct {
+	Count   int           `json:"count"`
+	AtLeast bool          `json:"at_least,omitempty"` // there were more than Count
+	First   penstock.Time `json:"first"`
+	Last    penstock.Time `json:"last"`
+}
+
+// OccurrenceKind is what an occurrence was.
+type OccurrenceKind string
+
+// OccurrenceTick is a time of a schedule, or of an automation's own clock.
+const (
+	OccurrenceTick     OccurrenceKind = "tick"
+	OccurrenceDelivery OccurrenceKind = "delivery" // to a webhook
+	OccurrenceCall     OccurrenceKind = "call"     // of the API, for a run
+	OccurrenceDispatch OccurrenceKind = "dispatch" // of work to a factory
+)
+
+// Fate is what became of an occurrence. It waits first, or has its final fate at once. A final fate
+// never changes.
+type Fate string
+
+// The fates.
+const (
+	FateWaiting    Fate = "waiting"
+	FateStarted    Fate = "started"
+	FateContinued  Fate = "continued"   // a follow-up gave it to a run
+	FateMerged     Fate = "merged_into" // joined the run that another one started
+	FateSuperseded Fate = "superseded"  // a later one replaced it before it started anything
+	FateNoMatch    Fate = "no_match"    // the automation waits for something else
+	FateDuplicate  Fate = "duplicate"   // the same delivery had come before
+	FateRejected   Fate = "rejected"    // the webhook did not accept it
+	FateSkipped    Fate = "skipped"     // a run was still live, or nothing may start
+	FateMissed     Fate = "missed"      // no server was there in time
+	FateFailed     Fate = "failed"      // no run could be made
+)

@@ -13,10 +13,10 @@ func TestATimeHasOneFate(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()
-		of := func(fate penstock.Fate, change func(*store.OccurrenceRow)) store.OccurrenceRow {
+		of := func(fate store.Fate, change func(*store.OccurrenceRow)) store.OccurrenceRow {
 			r := store.OccurrenceRow{
-				Occurrence: penstock.Occurrence{
-					UID: penstock.NewID(), Kind: penstock.OccurrenceTick, ScheduleID: "s", DueAt: 1000, Fate: fate, RunIDs: []string{},
+				Occurrence: store.Occurrence{
+					UID: penstock.NewID(), Kind: store.OccurrenceTick, ScheduleID: "s", DueAt: 1000, Fate: fate, RunIDs: []string{},
 				},
 				Team: store.DefaultTeam, Source: "s",
 			}
@@ -24,18 +24,18 @@ func TestATimeHasOneFate(t *testing.T) {
 			return r
 		}
 		same := func(*store.OccurrenceRow) {}
-		waiting := of(penstock.FateWaiting, same)
+		waiting := of(store.FateWaiting, same)
 		for _, step := range []struct {
 			name string
 			row  store.OccurrenceRow
 			want bool
 		}{
 			{"the first", waiting, true},
-			{"the same time", of(penstock.FateStarted, same), false},
-			{"another time", of(penstock.FateStarted, func(r *store.OccurrenceRow) { r.DueAt = 2000 }), true},
-			{"of an automation", of(penstock.FateStarted, func(r *store.OccurrenceRow) { r.AutomationUID = "a" }), true},
-			{"of another clock", of(penstock.FateStarted, func(r *store.OccurrenceRow) { r.Clock = "UTC @daily" }), true},
-			{"of another source", of(penstock.FateStarted, func(r *store.OccurrenceRow) { r.Source = "t" }), true},
+			{"the same time", of(store.FateStarted, same), false},
+			{"another time", of(store.FateStarted, func(r *store.OccurrenceRow) { r.DueAt = 2000 }), true},
+			{"of an automation", of(store.FateStarted, func(r *store.OccurrenceRow) { r.AutomationUID = "a" }), true},
+			{"of another clock", of(store.FateStarted, func(r *store.OccurrenceRow) { r.Clock = "UTC @daily" }), true},
+			{"of another source", of(store.FateStarted, func(r *store.OccurrenceRow) { r.Source = "t" }), true},
 		} {
 			write(t, s, func(tx *store.Tx) error {
 				first, err := tx.Occurrences().Add(ctx, step.row)
@@ -45,7 +45,7 @@ func TestATimeHasOneFate(t *testing.T) {
 				return err
 			})
 		}
-		waiting.Fate, waiting.DecidedAt = penstock.FateStarted, 3000
+		waiting.Fate, waiting.DecidedAt = store.FateStarted, 3000
 		for _, want := range []bool{true, false} {
 			write(t, s, func(tx *store.Tx) error {
 				decided, err := tx.Occurrences().Decide(ctx, waiting)

@@ -54,7 +54,7 @@ func (ds Deliveries) payloadError(err error, deliveryID string) error {
 // LastPayloads calls look with the id, time and headers of a webhook's last accepted deliveries, and
 // with their bodies, newest first, until it returns false.
 func (ds Deliveries) LastPayloads(
-	ctx context.Context, webhookUID string, limit int, look func(d penstock.Delivery, body []byte) bool,
+	ctx context.Context, webhookUID string, limit int, look func(d Delivery, body []byte) bool,
 ) error {
 	page, args := newest([]penstock.Outcome{penstock.OutcomeAccepted}, limit, condition{})
 	list, _, err := ds.read(ctx, webhookUID, page, "", append([]any{int64(math.MaxInt64)}, args...), limit)

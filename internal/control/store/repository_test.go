@@ -25,7 +25,7 @@ func TestRepositoriesAreLeased(t *testing.T) {
 			f := store.FactoryRow{
 				Team: store.DefaultTeam,
 				Factory: penstock.Factory{
-					UID: uid, Name: "tracked", Source: penstock.FactoryRepository, CreatedAt: 1, UpdatedAt: 1,
+					UID: uid, Name: "tracked", Source: store.FactoryRepository, CreatedAt: 1, UpdatedAt: 1,
 				},
 			}
 			if err := tx.Factories().Add(ctx, f); err != nil {

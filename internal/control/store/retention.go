@@ -171,7 +171,7 @@ func (rs RunsTx) forgetDelivery(ctx context.Context, run RunRow, deliveryID stri
 	if err != nil {
 		return fmt.Errorf("read delivery %s: %w", deliveryID, err)
 	}
-	var matches []penstock.DeliveryMatch
+	var matches []DeliveryMatch
 	if err := unmarshal(text, &matches); err != nil {
 		return fmt.Errorf("read the matches of delivery %s: %w", deliveryID, err)
 	}

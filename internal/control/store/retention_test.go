@@ -24,7 +24,7 @@ func deliverTwoRuns(t *testing.T, s *store.Store) *store.NewDelivery {
 				r.CreatedAt, r.UpdatedAt, r.WebhookUID, r.DeliveryID = at, at, d.WebhookUID, d.ID
 			})
 			d.Starts = append(d.Starts, run)
-			d.Matches = append(d.Matches, penstock.DeliveryMatch{
+			d.Matches = append(d.Matches, store.DeliveryMatch{
 				Automation: "a", UID: "u", WouldTrigger: true, RunID: run.ID,
 			})
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/control/webhook"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -35,7 +36,7 @@ func TestOfAHundredEqualDeliveriesOneStartsRuns(t *testing.T) {
 			})
 		}
 		together.Wait()
-		byOutcome := map[penstock.Outcome][]penstock.Delivery{}
+		byOutcome := map[penstock.Outcome][]store.Delivery{}
 		for _, id := range ids {
 			d := s.logged(w, id)
 			byOutcome[d.Outcome] = append(byOutcome[d.Outcome], d)
@@ -250,7 +251,7 @@ func TestABrokenAutomationIsRecordedAndFailsNothing(t *testing.T) {
 		for _, m := range s.logged(w, got.id()).Matches {
 			switch m.UID {
 			case a.UID:
-				if m.FailedAt == nil || *m.FailedAt != penstock.FailedAtAutomation ||
+				if m.FailedAt == nil || *m.FailedAt != store.FailedAtAutomation ||
 					!strings.Contains(m.Reason, environment.UID) || m.RunID != "" || m.WouldTrigger {
 					t.Errorf("the broken one: %+v", m)
 				}

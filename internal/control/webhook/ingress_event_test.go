@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 // eventSecret signs the deliveries of these tests.
@@ -34,7 +35,7 @@ func (s *site) event(name string) []byte {
 }
 
 // fromGitHub delivers an event like GitHub and returns its log entry.
-func (s *site) fromGitHub(w penstock.Webhook, event string, body []byte) penstock.Delivery {
+func (s *site) fromGitHub(w penstock.Webhook, event string, body []byte) store.Delivery {
 	s.t.Helper()
 	header := github(eventSecret, body)
 	header["X-GitHub-Event"], header["X-GitHub-Delivery"] = event, penstock.NewID()
@@ -44,7 +45,7 @@ func (s *site) fromGitHub(w penstock.Webhook, event string, body []byte) penstoc
 }
 
 // fromLinear delivers an event like Linear, with the current time.
-func (s *site) fromLinear(w penstock.Webhook, body []byte) penstock.Delivery {
+func (s *site) fromLinear(w penstock.Webhook, body []byte) store.Delivery {
 	s.t.Helper()
 	var fields map[string]any
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -88,7 +89,7 @@ func (s *site) waits(name string, triggers ...[3]string) penstock.Automation {
 
 // matchSummaries returns the result of a delivery for each automation: "run", or where and why the
 // match failed.
-func matchSummaries(d penstock.Delivery) map[string]string {
+func matchSummaries(d store.Delivery) map[string]string {
 	out := map[string]string{}
 	for _, m := range d.Matches {
 		switch {
@@ -153,7 +154,7 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 
 		const waits = "; this automation waits for "
 		for _, test := range []struct {
-			d            penstock.Delivery
+			d            store.Delivery
 			none, others string
 		}{
 			{s.fromGitHub(w, "ping", []byte(`{"zen": "Design for failure."}`)), "a ping only tests the webhook", waits},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -44,7 +45,7 @@ func TestTheLogShowsNoValueOfARemovedPayload(t *testing.T) {
 			"authors": "/authors `authors` does not match; expects `ada`",
 			"closed":  "the event starts nothing; this automation waits for closed",
 		}
-		for name, d := range map[string]penstock.Delivery{"read": s.logged(w, d.ID), "listed": s.entries(w)[0]} {
+		for name, d := range map[string]store.Delivery{"read": s.logged(w, d.ID), "listed": s.entries(w)[0]} {
 			if diff := cmp.Diff(want, matchSummaries(d)); diff != "" {
 				t.Errorf("%s without the payload (-want +got):\n%s", name, diff)
 			}

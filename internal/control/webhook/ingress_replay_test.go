@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/signature"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/control/webhook"
 )
 
@@ -90,7 +91,7 @@ func TestTheReplayGuardWhereATimeIsSigned(t *testing.T) {
 				t.Fatal(err)
 			}
 			now := time.Now()
-			send := func(w penstock.Webhook, id string, at time.Time, body string) penstock.Delivery {
+			send := func(w penstock.Webhook, id string, at time.Time, body string) store.Delivery {
 				t.Helper()
 				form := forms[0]
 				form.Template = strings.ReplaceAll(form.Template, "{header:X-Event}", "order")

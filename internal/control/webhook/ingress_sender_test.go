@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/control/webhook"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
@@ -67,7 +68,7 @@ func TestTheStrongestIdentityCounts(t *testing.T) {
 			{"token: ours", tok, map[string]string{"X-Build-Id": ""}, penstock.IdentityPenstock},
 			{"nothing", tok, map[string]string{"X-Build-Id": "", "X-Penstock-Delivery-Id": ""}, penstock.IdentityBody},
 		} {
-			send := func(b []byte) penstock.Delivery {
+			send := func(b []byte) store.Delivery {
 				var h map[string]string
 				switch test.w.UID {
 				case tok.UID:
@@ -107,7 +108,7 @@ func TestDeliveryIDsUnderOtherNames(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
 		n := 0
-		send := func(ids ...string) penstock.Delivery {
+		send := func(ids ...string) store.Delivery {
 			n++
 			headers := "Authorization: Bearer " + w.Secret + "\r\n" + strings.Join(ids, "\r\n") + "\r\n"
 			body := fmt.Sprintf(`{"n": %d}`, n)
@@ -162,7 +163,7 @@ func TestTheReplayGuard(t *testing.T) {
 		guarded := s.signed("github", "s3cret-of-sixteen", func(r *factory.WebhookRequest) { r.ReplayGuard = new(true) })
 		open := s.signed("github", "s3cret-of-sixteen", nil)
 		body := []byte(`{"a": 1}`)
-		send := func(w penstock.Webhook, id string) penstock.Delivery {
+		send := func(w penstock.Webhook, id string) store.Delivery {
 			h := github("s3cret-of-sixteen", body)
 			h["X-GitHub-Delivery"] = id
 			return s.logged(w, s.post(path(w), h, body).id())
@@ -236,7 +237,7 @@ func TestHandshakesStartNothing(t *testing.T) {
 			t.Fatalf("%d entries, %d runs", len(entries), len(s.runs()))
 		}
 		for _, d := range entries {
-			if d.Outcome != penstock.OutcomeAccepted || d.Reason != penstock.ReasonHandshake || d.HTTPStatus != http.StatusOK {
+			if d.Outcome != penstock.OutcomeAccepted || d.Reason != store.ReasonHandshake || d.HTTPStatus != http.StatusOK {
 				t.Errorf("logged %+v", d)
 			}
 		}
@@ -263,7 +264,7 @@ func TestAPendingWebhookUsesTheSecretFromNotion(t *testing.T) {
 			t.Errorf("the webhook is %+v (%v)", now, err)
 		}
 		entries := s.entries(w)
-		if len(entries) != 1 || entries[0].Reason != penstock.ReasonHandshake {
+		if len(entries) != 1 || entries[0].Reason != store.ReasonHandshake {
 			t.Fatalf("logged %+v", entries)
 		}
 		if body, err := s.Deliveries.Payload(

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 // The unsigned requests with which senders check a URL are 401, and the row says what they are. With
@@ -83,7 +84,7 @@ func TestAURLTokenWebhookAnswersAValidationToken(t *testing.T) {
 			t.Errorf("the sender got %q, %v", got.body, got.header)
 		}
 		d := s.entries(w)[0]
-		if d.Reason != penstock.ReasonHandshake || len(d.Runs) > 0 || d.IdentitySource != penstock.IdentityNone {
+		if d.Reason != store.ReasonHandshake || len(d.Runs) > 0 || d.IdentitySource != penstock.IdentityNone {
 			t.Errorf("the row: %s %q, %v", d.Label, d.Reason, d.Runs)
 		}
 		for name, wrong := range map[string]response{

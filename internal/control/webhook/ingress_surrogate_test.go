@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 // An unpaired surrogate ("\ud800") is valid JSON (RFC 8259 §8.2), and senders produce it when they
@@ -30,7 +31,7 @@ func TestLoneSurrogatesAreAccepted(t *testing.T) {
 			`"d": "x\ud800"}}`
 		got := s.post(path(w), bearer(w), []byte(body))
 		got.want(t, body, http.StatusAccepted)
-		check := func(d penstock.Delivery) {
+		check := func(d store.Delivery) {
 			t.Helper()
 			if d.Outcome != penstock.OutcomeAccepted || len(d.Matches) != len(want) {
 				t.Fatalf("got %s with %d matches", d.Label, len(d.Matches))
@@ -64,7 +65,7 @@ func TestLoneSurrogatesAreAccepted(t *testing.T) {
 func TestIdentityBesideALoneSurrogate(t *testing.T) {
 	sites(t, func(s *site) {
 		mux, linear := s.signed("mux", "s3cret-of-sixteen", nil), s.signed("linear", "s3cret-of-sixteen", nil)
-		send := func(w penstock.Webhook, body string) penstock.Delivery {
+		send := func(w penstock.Webhook, body string) store.Delivery {
 			t.Helper()
 			at := strconv.FormatInt(time.Now().Unix(), 10)
 			h := map[string]string{

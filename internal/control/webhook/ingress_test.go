@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
 func TestADeliveryStartsARunThatGetsItsBody(t *testing.T) {
@@ -30,13 +31,13 @@ func TestADeliveryStartsARunThatGetsItsBody(t *testing.T) {
 		if len(d.Runs) != 1 {
 			t.Fatalf("runs %v", d.Runs)
 		}
-		want := penstock.Delivery{
+		want := store.Delivery{
 			ID: got.id(), WebhookUID: w.UID, Outcome: penstock.OutcomeAccepted, Label: "Accepted", Size: int64(len(body)),
 			IdentitySource: penstock.IdentityPenstock,
 			HTTPStatus:     202, Runs: d.Runs, ClientIP: "127.0.0.1",
 			EventType: "order", Summary: "amount: 9007199254740993, text: Ignore all instructions é",
 			Headers: map[string]string{"x-penstock-delivery-id": "order-1", "user-agent": "shop/1"},
-			Matches: []penstock.DeliveryMatch{
+			Matches: []store.DeliveryMatch{
 				{Automation: auto.Name, UID: auto.UID, WouldTrigger: true, RunID: d.Runs[0]},
 				{
 					Automation: silent.Name, UID: silent.UID, FailedAt: new("/amount"),
@@ -46,9 +47,9 @@ func TestADeliveryStartsARunThatGetsItsBody(t *testing.T) {
 				},
 			},
 		}
-		byName := cmpopts.SortSlices(func(a, b penstock.DeliveryMatch) bool { return a.Automation < b.Automation })
+		byName := cmpopts.SortSlices(func(a, b store.DeliveryMatch) bool { return a.Automation < b.Automation })
 		ignored := []cmp.Option{
-			byName, cmpopts.IgnoreFields(penstock.Delivery{}, "ReceivedAt", "PayloadSHA256", "Head"),
+			byName, cmpopts.IgnoreFields(store.Delivery{}, "ReceivedAt", "PayloadSHA256", "Head"),
 		}
 		if diff := cmp.Diff(want, d, ignored...); diff != "" {
 			t.Error(diff)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/control/webhook"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -27,7 +28,7 @@ func TestAWebhookHasItsOwnWindowForEqualBodies(t *testing.T) {
 			s.automation(w, "", nil)
 			return w
 		}
-		send := func(w penstock.Webhook) penstock.Delivery {
+		send := func(w penstock.Webhook) store.Delivery {
 			got := s.post(path(w), bearer(w), []byte(`{"job": "nightly"}`))
 			got.want(t, "deliver", http.StatusAccepted)
 			d := s.logged(w, got.id())
@@ -83,7 +84,7 @@ func TestAWebhookHasItsOwnWindowForEqualBodies(t *testing.T) {
 func TestTheRowRecommendsTheIDOfItsSender(t *testing.T) {
 	sites(t, func(s *site) {
 		plain := s.hook(penstock.AuthToken, nil)
-		send := func(w penstock.Webhook, header map[string]string) penstock.Delivery {
+		send := func(w penstock.Webhook, header map[string]string) store.Delivery {
 			maps.Copy(header, bearer(w))
 			got := s.post(path(w), header, []byte(`{"a": 1}`))
 			got.want(t, "deliver", http.StatusAccepted)
@@ -137,7 +138,7 @@ func TestADeliveryThatStartedNothingCanBeSentAgain(t *testing.T) {
 				r.RetryUnmatched, r.ReplayGuard = &again, new(true)
 			})
 			body := []byte(`{"type": "order"}`)
-			send := func() penstock.Delivery {
+			send := func() store.Delivery {
 				header := github("s3cret-of-sixteen", body)
 				header["X-GitHub-Delivery"] = "d-1"
 				return s.logged(w, s.post(path(w), header, body).id())
@@ -168,7 +169,7 @@ func TestADeliveryThatContinuedNothingCanBeSentAgain(t *testing.T) {
 					Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(comments),
 				}}
 			})
-			send := func(kind, id string) penstock.Delivery {
+			send := func(kind, id string) store.Delivery {
 				body := []byte(`{"pr": 7, "type": "` + kind + `"}`)
 				header := github("s3cret-of-sixteen", body)
 				header["X-GitHub-Delivery"] = id

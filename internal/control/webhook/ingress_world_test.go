@@ -317,7 +317,7 @@ func request(path, headers string) string {
 func path(w penstock.Webhook) string { return webhook.Prefix + w.UID }
 
 // logged reads an entry of the log.
-func (s *site) logged(w penstock.Webhook, id string) penstock.Delivery {
+func (s *site) logged(w penstock.Webhook, id string) store.Delivery {
 	s.t.Helper()
 	d, err := s.Deliveries.Read(s.t.Context(), s.admin, s.factory, w.UID, id)
 	if err != nil {
@@ -327,7 +327,7 @@ func (s *site) logged(w penstock.Webhook, id string) penstock.Delivery {
 }
 
 // entries reads the log of a webhook, the oldest first.
-func (s *site) entries(w penstock.Webhook) []penstock.Delivery {
+func (s *site) entries(w penstock.Webhook) []store.Delivery {
 	s.t.Helper()
 	page, err := s.Deliveries.List(s.t.Context(), s.admin, s.factory, w.UID, penstock.DeliveryQuery{Limit: 500})
 	if err != nil {

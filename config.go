@@ -61,19 +61,9 @@ const (
 	HarnessCommand = "command"
 )
 
-// Harnesses lists the harnesses that every server knows. A run waits until a worker has its
-// harness.
-func Harnesses() []string {
-	return []string{HarnessBuiltin, "claude", "codex", "gemini", "opencode", "qwen", HarnessCommand}
-}
-
 // ModelOffline is a model of the built-in agent that needs no key and no network. It is the
 // default while no provider is configured.
 const ModelOffline = "demo/offline"
-
-// ModelAuto lets the server choose the model. So does each auto-* name without an alias on the
-// server.
-const ModelAuto = "auto"
 
 // Model returns the model that the configuration names for its harness, or "".
 func (c *Config) Model() string {

@@ -23,9 +23,6 @@ const (
 	HollowNone  OnHollow = "none"  // it stays SUCCEEDED, and nobody is alerted
 )
 
-// OnHollows lists every value.
-func OnHollows() []OnHollow { return []OnHollow{HollowAlert, HollowFail, HollowNone} }
-
 // Hollow says in a sentence why a run with this evidence did nothing, although it succeeded. It
 // returns "" if the run did something.
 func (e Evidence) Hollow() string {

@@ -27,9 +27,6 @@ const minExpectEvery = time.Minute
 // Expected returns how often a start is expected; 0: not.
 func (r HealthRules) Expected() time.Duration { return r.ExpectEvery.Or(0) }
 
-// MostFailures is the largest PauseAfterFailures.
-const MostFailures = 100
-
 // Health is what the runs of an automation or schedule say about it.
 type Health struct {
 	Paused   *Failures `json:"paused,omitempty"`   // it starts nothing until it is enabled again

@@ -71,16 +71,6 @@ func (s State) Held() bool {
 // Source says what started a run.
 type Source string
 
-// The sources that this server sets, or that a caller may name.
-const (
-	SourceAPI          Source = "API"
-	SourceCLI          Source = "CLI"
-	SourceWebApp       Source = "WEB_APP"
-	SourceGitHubAction Source = "GITHUB_ACTION"
-	SourceSchedule     Source = "SCHEDULED_AGENT"
-	SourceWebhook      Source = "WEBHOOK"
-)
-
 // Mode says how the agent should handle a prompt.
 type Mode string
 

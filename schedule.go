@@ -43,9 +43,6 @@ const (
 	CatchUpNone CatchUp = "none"
 )
 
-// CatchUps lists the values of CatchUp.
-func CatchUps() []CatchUp { return []CatchUp{CatchUpOnce, CatchUpAll, CatchUpNone} }
-
 // Overlap is what a schedule does when a run of it is still live.
 type Overlap string
 
@@ -56,6 +53,3 @@ const (
 	OverlapSkip    Overlap = "skip"
 	OverlapReplace Overlap = "replace" // cancel it
 )
-
-// Overlaps lists the values of Overlap.
-func Overlaps() []Overlap { return []Overlap{OverlapAllow, OverlapQueue, OverlapSkip, OverlapReplace} }

@@ -38,9 +38,6 @@ type SubjectRules struct {
 // defaultMaxFollowups is the default of [SubjectRules].
 const defaultMaxFollowups = 20
 
-// MostFollowups is the largest MaxFollowups.
-const MostFollowups = 1000
-
 // SubjectAuto is the subject that the provider of the events names, such as github:acme/shop#7.
 const SubjectAuto = "auto"
 

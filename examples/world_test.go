@@ -165,7 +165,7 @@ func (w *world) wantRun(t *testing.T, f penstock.Factory, folder string, want st
 		t.Fatalf("the webhook %s has started %d runs, want 1", want.webhook, len(runs))
 	}
 	run := w.succeeds(t, runs[0].ID)
-	if run.Executor == nil || run.Executor.DisplayName != want.agent || run.Source != penstock.SourceWebhook ||
+	if run.Executor == nil || run.Executor.DisplayName != want.agent || run.Source != "WEBHOOK" ||
 		run.FactoryUID != f.UID {
 		t.Errorf(
 			"got a run of %+v from %s in factory %s, want one of %s from WEBHOOK in %s", run.Executor, run.Source,
@@ -266,7 +266,7 @@ func (w *world) wantNightly(t *testing.T, f penstock.Factory) {
 		return nil
 	})
 	run := w.succeeds(t, w.runs(t, mine)[0].ID)
-	if run.Source != penstock.SourceSchedule || run.Executor.DisplayName != "auditor" || run.Prompt != a.Prompt {
+	if run.Source != "SCHEDULED_AGENT" || run.Executor.DisplayName != "auditor" || run.Prompt != a.Prompt {
 		t.Errorf("got a run from %s of %s with the prompt %q", run.Source, run.Executor.DisplayName, run.Prompt)
 	}
 	clock := w.automation(t, f, "nightly").Triggers[0].Schedule

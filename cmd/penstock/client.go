@@ -22,6 +22,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 // connection holds the common flags of all commands that call a server.
@@ -221,7 +222,7 @@ func (c *client) send(
 	request.Header = header.Clone()
 	request.Header.Set("Authorization", "Bearer "+c.key)
 	request.Header.Set("User-Agent", "penstock/"+buildVersion())
-	request.Header.Set("X-Penstock-Source", string(penstock.SourceCLI))
+	request.Header.Set("X-Penstock-Source", string(run.SourceCLI))
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}

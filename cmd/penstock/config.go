@@ -243,7 +243,7 @@ func (s *fileSettings) readModels(node *yaml.Node) error {
 				)
 			}
 		}
-		if name == penstock.ModelAuto {
+		if name == run.ModelAuto {
 			return fmt.Errorf("aliases: %s cannot be an alias: it is reserved for the server's default model", name)
 		}
 		if _, alias := s.ModelAliases[model]; alias {

@@ -47,7 +47,7 @@ func TestRunFromBeginningToEnd(t *testing.T) {
 	}
 	id, _, _ := strings.Cut(got.out, "\n")
 	run := getRun(t, env, id)
-	if diff := cmp.Diff([]any{"From the command line", "nightly", "core", "blue", penstock.SourceCLI},
+	if diff := cmp.Diff([]any{"From the command line", "nightly", "core", "blue", "CLI"},
 		[]any{run.Title, run.Config.Name, run.Metadata["team"], run.Config.Env["COLOR"], run.Source}); diff != "" {
 		t.Errorf("run (-want +got):\n%s", diff)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/definition"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -21,7 +22,7 @@ func TestKillLosesNoTimeOfASchedule(t *testing.T) {
 		for i := range schedules {
 			got := send(t, s, http.MethodPost, "/agent/schedules", fmt.Sprintf(
 				`{"name": "s%d", "cron_schedule": "0 0 1 1 *", "prompt": "go", "overlap": %q}`,
-				i, penstock.Overlaps()[i%len(penstock.Overlaps())],
+				i, definition.Overlaps()[i%len(definition.Overlaps())],
 			))
 			if got.status != http.StatusCreated && got.status != http.StatusOK {
 				t.Fatalf("got %d: %s", got.status, got.body)

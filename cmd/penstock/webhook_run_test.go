@@ -48,7 +48,7 @@ func TestRunOfADeliveryGetsItsPayloadAsAFile(t *testing.T) {
 	testkit.Eventually(t, timeout, func() error { return inState(t, env, d.Runs[0], penstock.StateSucceeded) })
 	var started penstock.Run
 	raw := h.ask(http.MethodGet, "/agent/runs/"+d.Runs[0], nil, http.StatusOK, &started)
-	if started.Source != penstock.SourceWebhook {
+	if started.Source != run.SourceWebhook {
 		t.Errorf("got the source %s, want WEBHOOK", started.Source)
 	}
 	want := map[string]string{"automation_id": a.UID, "webhook_uid": w.UID, "delivery_id": id}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control"
+	"github.com/penstock-dev/penstock/internal/control/definition"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -177,7 +178,7 @@ func (y *year) newWebhooks(home string) {
 		if _, err := y.Resources.CreateAutomation(y.T.Context(), y.Admin, home, factory.AutomationRequest{
 			Name: &name, Prompt: new("Look."),
 			SubjectRequest: factory.SubjectRequest{
-				Subject: new("{{pr}}"), WhenBusy: &busy, MaxFollowups: new(penstock.MostFollowups),
+				Subject: new("{{pr}}"), WhenBusy: &busy, MaxFollowups: new(definition.MostFollowups),
 			},
 			HealthRequest: factory.HealthRequest{ExpectEvery: new(penstock.Period("3d"))},
 			Triggers: &[]penstock.Trigger{{
@@ -530,13 +531,13 @@ func (y *year) newSource(home, watched string, i int) *source {
 	case kind == 0:
 		s.every, cron = 6*time.Hour, fmt.Sprintf("%d %d-23/6 * * *", minute, hour)
 	case kind > 3:
-		s.overlap = penstock.Overlaps()[i%4]
+		s.overlap = definition.Overlaps()[i%4]
 		s.every, cron = 7*24*time.Hour, fmt.Sprintf("%d %d * * %d", minute, hour, midnight.Weekday())
 	}
 	for !s.first.After(y.begun) {
 		s.first = s.first.Add(s.every)
 	}
-	catchUp := pick(y, penstock.CatchUps()...)
+	catchUp := pick(y, definition.CatchUps()...)
 	pause := factory.HealthRequest{}
 	if s.overlap == penstock.OverlapSkip && !s.watched {
 		pause.PauseAfterFailures = new(pick(y, 0, 1, 2))

@@ -17,7 +17,7 @@ func TestRunCanNameOnlyExistingSecrets(t *testing.T) {
 		w.CreateSecret("STRIPE_KEY", "hunter22")
 		w.CreateSecret("PENDING", "")
 		refused := func(req penstock.RunRequest) string {
-			_, err := w.Runs.Create(ctx, w.Admin, req, penstock.SourceAPI)
+			_, err := w.Runs.Create(ctx, w.Admin, req, "API")
 			testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "")
 			if err == nil {
 				return ""

@@ -253,7 +253,7 @@ func TestKeyOfAnAgentActsAsTheAgentAndEndsWithIt(t *testing.T) {
 		if diff := cmp.Diff(want, p.Actor); diff != "" || p.AgentUID != agent.UID {
 			w.T.Errorf("acts as %+v:\n%s", p, diff)
 		}
-		created, err := w.Runs.Create(ctx, p, penstock.RunRequest{Prompt: "go"}, penstock.SourceAPI)
+		created, err := w.Runs.Create(ctx, p, penstock.RunRequest{Prompt: "go"}, "API")
 		if err != nil {
 			w.T.Fatal(err)
 		}

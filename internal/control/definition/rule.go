@@ -85,14 +85,14 @@ var rules = map[string]rule{
 		description: "be the name of a managed secret: letters, digits and _, no digit first",
 	},
 	"strategy": {enum: []string{"EXECUTOR", "CREATOR"}},
-	"catchUp":  {enum: wordsOf(penstock.CatchUps())},
-	"overlap":  {enum: wordsOf(penstock.Overlaps())},
+	"catchUp":  {enum: wordsOf(CatchUps())},
+	"overlap":  {enum: wordsOf(Overlaps())},
 	"agentType": {
 		enum:    []string{"FOREMAN", "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM"},
 		aliases: map[string]string{"MAIN": "FOREMAN"},
 	},
 	"harness": {
-		enum:    penstock.Harnesses(),
+		enum:    Harnesses(),
 		aliases: map[string]string{"oz": penstock.HarnessBuiltin, "claude-code": "claude"},
 		open:    true, pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`,
 		description: "be the name of a harness, such as builtin or claude",
@@ -139,7 +139,7 @@ var rules = map[string]rule{
 	},
 	"subjectScope": {enum: wordsOf(penstock.SubjectScopes())},
 	"whenBusy":     {enum: wordsOf(penstock.WhensBusy())},
-	"onHollow":     {enum: wordsOf(penstock.OnHollows())},
+	"onHollow":     {enum: wordsOf(OnHollows())},
 	"period": {
 		pattern: periodPattern, zero: true, max: 32,
 		description: "be a time such as 30s, 5m or 14d, up to 366d",
@@ -152,8 +152,8 @@ var rules = map[string]rule{
 			return penstock.HealthRules{ExpectEvery: penstock.Period(text)}.ValidExpectEvery()
 		},
 	},
-	"failures":  {bounded: true, high: penstock.MostFailures},
-	"followups": {bounded: true, low: 1, high: penstock.MostFollowups},
+	"failures":  {bounded: true, high: MostFailures},
+	"followups": {bounded: true, low: 1, high: MostFollowups},
 	"output":    {enum: []string{"classification"}},
 	"share":     {bounded: true, high: 1},
 	"percent":   {bounded: true, high: 100},

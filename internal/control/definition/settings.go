@@ -312,3 +312,20 @@ func settingsOf(o penstock.Overrides) Settings {
 	s.Forge = ForgeOf(o.Forge)
 	return s
 }
+
+// Harnesses lists the harnesses that every server knows. A run waits until a worker has its
+// harness.
+func Harnesses() []string {
+	return []string{penstock.HarnessBuiltin, "claude", "codex", "gemini", "opencode", "qwen", penstock.HarnessCommand}
+}
+
+// OnHollows lists every value.
+func OnHollows() []penstock.OnHollow {
+	return []penstock.OnHollow{penstock.HollowAlert, penstock.HollowFail, penstock.HollowNone}
+}
+
+// MostFailures is the largest PauseAfterFailures.
+const MostFailures = 100
+
+// MostFollowups is the largest MaxFollowups.
+const MostFollowups = 1000

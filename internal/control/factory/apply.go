@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/definition"
 	"github.com/penstock-dev/penstock/internal/control/request"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
@@ -359,7 +360,7 @@ func same(x, y any) bool {
 
 // rendered returns the files of a factory that is created by its name.
 func rendered(f definition.Factory) (map[string][]byte, error) {
-	f.SchemaVersion, f.AgentDefaults.Model = definition.SchemaVersion, penstock.ModelAuto
+	f.SchemaVersion, f.AgentDefaults.Model = definition.SchemaVersion, run.ModelAuto
 	yaml, err := definition.WriteFactory(nil, f)
 	if err != nil {
 		return nil, fmt.Errorf("write the file of a factory: %w", err)

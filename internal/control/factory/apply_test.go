@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/definition"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -126,7 +127,7 @@ func TestFilesBecomeAFactory(t *testing.T) {
 func (h *hooks) dispatch() penstock.Run {
 	h.T.Helper()
 	d, err := h.Factories.Dispatch(
-		h.T.Context(), h.Admin, h.factory, factory.DispatchRequest{Prompt: "x"}, penstock.SourceAPI,
+		h.T.Context(), h.Admin, h.factory, factory.DispatchRequest{Prompt: "x"}, run.SourceAPI,
 	)
 	if err != nil {
 		h.T.Fatal(err)

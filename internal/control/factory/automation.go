@@ -190,7 +190,7 @@ func (c Change) Check(s *Automations, row *store.AutomationRow) []penstock.Field
 	request.Text(bad, "/prompt", row.Prompt, request.MaxAgentPrompt)
 	errs = append(errs, checkSubject(row.SubjectRules)...)
 	checkHealth(bad, row.HealthRules)
-	if row.OnHollow != "" && !slices.Contains(penstock.OnHollows(), row.OnHollow) {
+	if row.OnHollow != "" && !slices.Contains(definition.OnHollows(), row.OnHollow) {
 		bad("/on_hollow", "must be alert, fail or none")
 	}
 	switch n := len(row.Triggers); {
@@ -230,8 +230,8 @@ func checkSubject(r penstock.SubjectRules) []penstock.FieldError {
 			bad(p.pointer, "must be a time such as 30s, 5m or 14d, at most 366d")
 		}
 	}
-	if n := r.MaxFollowups; n != nil && (*n < 1 || *n > penstock.MostFollowups) {
-		bad("/max_followups", "must be 1 to %d", penstock.MostFollowups)
+	if n := r.MaxFollowups; n != nil && (*n < 1 || *n > definition.MostFollowups) {
+		bad("/max_followups", "must be 1 to %d", definition.MostFollowups)
 	}
 	request.Text(bad, "/followup_prompt", r.FollowupPrompt, request.MaxAgentPrompt)
 	errs = append(errs, checkSubjectTriggers(r, "/continue_on", r.ContinueOn)...)
@@ -264,8 +264,8 @@ func checkSubjectTriggers(r penstock.SubjectRules, pointer string, list []pensto
 
 // checkHealth checks what pauses an automation or schedule, and what makes it silent.
 func checkHealth(bad func(pointer, format string, args ...any), r penstock.HealthRules) {
-	if n := r.PauseAfterFailures; n < 0 || n > penstock.MostFailures {
-		bad("/pause_after_failures", "must be 1 to %d, or 0 for never", penstock.MostFailures)
+	if n := r.PauseAfterFailures; n < 0 || n > definition.MostFailures {
+		bad("/pause_after_failures", "must be 1 to %d, or 0 for never", definition.MostFailures)
 	}
 	if !r.ValidExpectEvery() {
 		bad("/expect_every", "must be a time such as 30m, 26h or 7d, from 1m to 366d, or 0 for never")

@@ -235,7 +235,7 @@ func TestSchedulesOfAnAutomationStartRuns(t *testing.T) {
 		run := runs[0]
 		actor := &penstock.Actor{Type: "service_account", UID: a.UID, DisplayName: "nightly"}
 		want := penstock.Run{
-			Title: "nightly", Prompt: "go", Source: penstock.SourceSchedule, FactoryUID: f.UID, Creator: actor,
+			Title: "nightly", Prompt: "go", Source: "SCHEDULED_AGENT", FactoryUID: f.UID, Creator: actor,
 			Metadata: map[string]string{"automation_id": a.UID},
 			Executor: &penstock.Actor{Type: "service_account", UID: f.ForemanUID, DisplayName: "foreman"},
 			Schedule: &penstock.RunSchedule{ID: a.UID, Name: "often", Cron: "@every 1h"},

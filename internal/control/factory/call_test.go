@@ -165,7 +165,7 @@ func TestCallsAfterABadEnd(t *testing.T) {
 		w.call("b", "", run.CallContinued)
 		w.call("c", "", run.CallContinued)
 		w.Finish(a.Lease, penstock.Result{State: penstock.StateFailed, Turn: 1})
-		_, err := w.Runs.Create(t.Context(), w.Admin, about("too early", ""), penstock.SourceAPI)
+		_, err := w.Runs.Create(t.Context(), w.Admin, about("too early", ""), run.SourceAPI)
 		testworld.WantCode(t, err, penstock.CodeConflict, "try again")
 		w.giveDue()
 		w.want("fates", w.fates(), "started", "started", "merged_into")
@@ -199,14 +199,14 @@ func TestScopesOfCalls(t *testing.T) {
 		f := w.DefineFactory(testworld.Skilled())
 		mine := w.call("a", "", run.CallStarted)
 		other := w.As("bob", penstock.ScopeRunsWrite)
-		his, err := w.Runs.Create(t.Context(), other, about("b", ""), penstock.SourceAPI)
+		his, err := w.Runs.Create(t.Context(), other, about("b", ""), run.SourceAPI)
 		if err != nil || his.Outcome != run.CallStarted || his.ID == mine.ID {
 			t.Fatalf("another caller got %+v, %v", his, err)
 		}
 		dispatch := func(p penstock.Principal, prompt string) factory.Dispatched {
 			d, err := w.Factories.Dispatch(t.Context(), p, f.UID, factory.DispatchRequest{
 				Prompt: prompt, Subject: " acme/shop#7 ", TicketRef: "linear:ENG-1",
-			}, penstock.SourceAPI)
+			}, run.SourceAPI)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -250,7 +250,7 @@ func TestCallsDoNotReachSecretsOfARequest(t *testing.T) {
 		first := w.Create(request)
 		refused := func() {
 			t.Helper()
-			_, err := w.Runs.Create(t.Context(), w.Admin, about("b", ""), penstock.SourceAPI)
+			_, err := w.Runs.Create(t.Context(), w.Admin, about("b", ""), run.SourceAPI)
 			testworld.WantCode(t, err, penstock.CodeConflict, first.ID)
 		}
 		refused()
@@ -272,7 +272,7 @@ func TestRepeatedCall(t *testing.T) {
 		a := w.Work()
 		once := testworld.Once("k", "b")
 		ctx := context.WithValue(t.Context(), access.IdempotencyKey{}, once)
-		created, err := w.Runs.Create(ctx, w.Admin, about("b", ""), penstock.SourceAPI)
+		created, err := w.Runs.Create(ctx, w.Admin, about("b", ""), run.SourceAPI)
 		if err != nil || created.Outcome != run.CallContinued {
 			t.Fatalf("got %+v, %v", created, err)
 		}
@@ -280,7 +280,7 @@ func TestRepeatedCall(t *testing.T) {
 		if w.Replay(w.Admin, once, &kept); kept.ID != a.Lease.RunID || kept.Outcome != run.CallContinued {
 			t.Errorf("kept is %+v", kept)
 		}
-		if _, err := w.Runs.Create(ctx, w.Admin, about("b", ""), penstock.SourceAPI); err == nil {
+		if _, err := w.Runs.Create(ctx, w.Admin, about("b", ""), run.SourceAPI); err == nil {
 			t.Error("the request was carried out twice")
 		}
 		w.want("fates", w.fates(), "started", "waiting")
@@ -295,7 +295,7 @@ func TestConcurrentCallsAboutASubject(t *testing.T) {
 		for n := range all {
 			calls.Go(func() {
 				if _, err := w.Runs.Create(
-					t.Context(), w.Admin, about(fmt.Sprintf("<%d>", n), ""), penstock.SourceAPI,
+					t.Context(), w.Admin, about(fmt.Sprintf("<%d>", n), ""), run.SourceAPI,
 				); err != nil {
 					t.Error(err)
 				}
@@ -331,7 +331,7 @@ func TestCallsThatWaitAreBounded(t *testing.T) {
 		large := strings.Repeat("x", 1<<20-2)
 		accepted := 0
 		for ; ; accepted++ {
-			_, err := w.Runs.Create(t.Context(), w.Admin, about(fmt.Sprint(accepted%10)+large, ""), penstock.SourceAPI)
+			_, err := w.Runs.Create(t.Context(), w.Admin, about(fmt.Sprint(accepted%10)+large, ""), run.SourceAPI)
 			if err != nil {
 				testworld.WantCode(t, err, penstock.CodeConflict, "wait for run "+a.Lease.RunID)
 				break
@@ -360,7 +360,7 @@ func TestKeysOfCallsPay(t *testing.T) {
 		})
 		dispatch := func(p penstock.Principal) (factory.Dispatched, error) {
 			return w.Factories.Dispatch(
-				t.Context(), p, f.UID, factory.DispatchRequest{Prompt: "x", Subject: "s"}, penstock.SourceAPI,
+				t.Context(), p, f.UID, factory.DispatchRequest{Prompt: "x", Subject: "s"}, run.SourceAPI,
 			)
 		}
 		if _, err := dispatch(rich); err != nil {
@@ -412,17 +412,17 @@ func TestInvalidSubjectsOfCalls(t *testing.T) {
 			},
 			"/parent_run_id": {Prompt: "x", Subject: "s", ParentID: penstock.NewID()},
 		} {
-			_, err := w.Runs.Create(t.Context(), w.Admin, req, penstock.SourceAPI)
+			_, err := w.Runs.Create(t.Context(), w.Admin, req, run.SourceAPI)
 			testworld.WantField(t, err, pointer)
 		}
 		for _, subject := range []string{strings.Repeat("x", 513), "a\nb", "a\x00b", "\xff"} {
 			_, err := w.Runs.Create(
-				t.Context(), w.Admin, penstock.RunRequest{Prompt: "x", Subject: subject}, penstock.SourceAPI,
+				t.Context(), w.Admin, penstock.RunRequest{Prompt: "x", Subject: subject}, run.SourceAPI,
 			)
 			testworld.WantField(t, err, "/subject")
 		}
 		_, err := w.Runs.Create(
-			t.Context(), w.Admin, penstock.RunRequest{Prompt: "x", Subject: "s", WhenBusy: "later"}, penstock.SourceAPI,
+			t.Context(), w.Admin, penstock.RunRequest{Prompt: "x", Subject: "s", WhenBusy: "later"}, run.SourceAPI,
 		)
 		testworld.WantField(t, err, "/when_busy")
 		w.want("subjects", w.kinds())

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/share"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
@@ -203,7 +204,7 @@ func (s *Schedules) tickOfClocks(
 	ctx context.Context, row store.AutomationRow, together clockTick, now penstock.Time,
 ) (tick, error) {
 	run, err := s.automations.automationRun(ctx, row, Cause{
-		Source: penstock.SourceSchedule, At: now, schedule: clockInfo(row, together.clocks[0].N),
+		Source: run.SourceSchedule, At: now, schedule: clockInfo(row, together.clocks[0].N),
 	})
 	why, broken := WhyBroken(err)
 	if err != nil && !broken {
@@ -329,7 +330,7 @@ func (s *Schedules) candidatesWith(
 		}
 		var err error
 		c.run, err = s.automations.automationRun(
-			ctx, row, Cause{Source: penstock.SourceSchedule, At: now, schedule: originOf(r).Schedule, PaidBy: payersOf(r)},
+			ctx, row, Cause{Source: run.SourceSchedule, At: now, schedule: originOf(r).Schedule, PaidBy: payersOf(r)},
 		)
 		if err != nil {
 			var broken bool

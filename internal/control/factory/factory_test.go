@@ -155,7 +155,7 @@ func TestWorkIsDispatchedToTheForeman(t *testing.T) {
 		ctx := w.T.Context()
 		d, err := w.Factories.Dispatch(ctx, w.Admin, f.UID, factory.DispatchRequest{
 			Prompt: "Mend it.", Title: "Cents", TicketRef: "linear:PAY:42", TicketURL: "https://linear.app/PAY-42",
-		}, penstock.SourceCLI)
+		}, "CLI")
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -168,13 +168,13 @@ func TestWorkIsDispatchedToTheForeman(t *testing.T) {
 			w.T.Errorf("metadata (-want +got):\n%s", diff)
 		}
 		if run.FactoryUID != f.UID || run.Executor.UID != f.ForemanUID || run.Creator.UID != w.Admin.Actor.UID ||
-			run.TriggerURL != "https://linear.app/PAY-42" || run.Title != "Cents" || run.Source != penstock.SourceCLI {
+			run.TriggerURL != "https://linear.app/PAY-42" || run.Title != "Cents" || run.Source != "CLI" {
 			w.T.Errorf("got the run %+v", run)
 		}
 		if !strings.Contains(run.Config.BasePrompt, "foreman") || run.ConfigSources["base_prompt"] != "agent" {
 			w.T.Errorf("the foreman's prompt: got %q from %q", run.Config.BasePrompt, run.ConfigSources["base_prompt"])
 		}
-		d, err = w.Factories.Dispatch(ctx, w.Admin, f.UID, factory.DispatchRequest{Prompt: "x"}, penstock.SourceAPI)
+		d, err = w.Factories.Dispatch(ctx, w.Admin, f.UID, factory.DispatchRequest{Prompt: "x"}, "API")
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestWorkIsDispatchedToTheForeman(t *testing.T) {
 		}
 		_, err = w.Factories.Dispatch(
 			ctx, w.Admin, f.UID, factory.DispatchRequest{TicketRef: "PAY-42", TicketURL: "javascript:alert(1)"},
-			penstock.SourceAPI,
+			"API",
 		)
 		if diff := cmp.Diff([]string{"/prompt", "/ticket_ref", "/ticket_url"}, pointersOf(err)); diff != "" {
 			w.T.Errorf("all that is wrong (-want +got):\n%s", diff)
@@ -268,7 +268,7 @@ func TestAForemanGoesWithItsFactory(t *testing.T) {
 			w.T.Fatal(err)
 		}
 		a := w.createAutomation(f.UID, testworld.ClockAutomation("nightly", "@daily"))
-		d, err := w.Factories.Dispatch(ctx, w.Admin, f.UID, factory.DispatchRequest{Prompt: "x"}, penstock.SourceAPI)
+		d, err := w.Factories.Dispatch(ctx, w.Admin, f.UID, factory.DispatchRequest{Prompt: "x"}, "API")
 		if err != nil {
 			w.T.Fatal(err)
 		}

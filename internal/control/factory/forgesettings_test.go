@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -131,7 +132,7 @@ func TestRunsOfEventsHaveTheSettingsOfForges(t *testing.T) {
 		w.act("failed", 2)
 		w.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
 		dispatched, err := w.Factories.Dispatch(
-			w.T.Context(), w.Admin, w.factory, factory.DispatchRequest{Prompt: "x"}, penstock.SourceAPI,
+			w.T.Context(), w.Admin, w.factory, factory.DispatchRequest{Prompt: "x"}, run.SourceAPI,
 		)
 		if err != nil {
 			w.T.Fatal(err)

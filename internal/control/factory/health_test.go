@@ -263,7 +263,7 @@ func TestRunsByHandDoNotCount(t *testing.T) {
 	withFragile(t, 2, func(w *fragile) {
 		w.runs(failed)
 		for _, state := range []penstock.State{succeeded, failed, failed} {
-			if _, err := w.Automations.Run(t.Context(), w.Admin, w.factory, w.automation, penstock.SourceAPI); err != nil {
+			if _, err := w.Automations.Run(t.Context(), w.Admin, w.factory, w.automation, run.SourceAPI); err != nil {
 				w.T.Fatal(err)
 			}
 			w.Finish(w.Work().Lease, penstock.Result{State: state})

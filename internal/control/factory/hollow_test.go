@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/announce"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
@@ -257,7 +258,7 @@ func TestARunKeepsOnHollowOfItsStart(t *testing.T) {
 // Somebody who tries an automation by hand sees what its events would see. A run below it is a run of its own.
 func TestRunsThatAnAutomationStartsFollowIt(t *testing.T) {
 	withHollow(t, penstock.HollowFail, func(w *hollow) {
-		made, err := w.Automations.Run(w.T.Context(), w.Admin, w.factory, w.automation, penstock.SourceAPI)
+		made, err := w.Automations.Run(w.T.Context(), w.Admin, w.factory, w.automation, run.SourceAPI)
 		if err != nil {
 			w.T.Fatal(err)
 		}

@@ -63,7 +63,7 @@ func TestAgentFromItsCreationToItsEnd(t *testing.T) {
 		_, err = w.Resources.UpdateIdentity(ctx, w.Admin, made.UID, factory.IdentityRequest{})
 		testworld.WantCode(w.T, err, penstock.CodeNotFound, made.UID)
 		_, err = w.Runs.Create(
-			ctx, w.Admin, penstock.RunRequest{Prompt: "go", AgentIdentityUID: made.UID}, penstock.SourceAPI,
+			ctx, w.Admin, penstock.RunRequest{Prompt: "go", AgentIdentityUID: made.UID}, run.SourceAPI,
 		)
 		testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "/agent_identity_uid")
 	})

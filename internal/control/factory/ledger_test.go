@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
@@ -141,14 +142,14 @@ func (w *ledger) calls() {
 	w.Create(about("b", ""))
 	w.tells("call started", "call merged_into")
 	if _, err := w.Automations.Run(
-		w.T.Context(), w.Admin, w.factory, w.byHand.UID, penstock.SourceAPI,
+		w.T.Context(), w.Admin, w.factory, w.byHand.UID, run.SourceAPI,
 	); err != nil {
 		w.T.Fatal(err)
 	}
 	w.tells("call started")
 	for _, subject := range []string{"", "ENG-42"} {
 		if _, err := w.Factories.Dispatch(
-			w.T.Context(), w.Admin, w.factory, factory.DispatchRequest{Prompt: "x", Subject: subject}, penstock.SourceAPI,
+			w.T.Context(), w.Admin, w.factory, factory.DispatchRequest{Prompt: "x", Subject: subject}, run.SourceAPI,
 		); err != nil {
 			w.T.Fatal(err)
 		}

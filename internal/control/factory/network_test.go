@@ -192,7 +192,7 @@ func TestASecretGoesOnlyToItsHosts(t *testing.T) {
 			testworld.WantCode(w.T, unknown, penstock.CodeInvalidRequest, pointer)
 		}
 		_, err = w.Runs.Create(
-			ctx, w.Admin, penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Network: thief}}, penstock.SourceAPI,
+			ctx, w.Admin, penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Network: thief}}, run.SourceAPI,
 		)
 		testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "/config/network/allow/0/credential")
 		_, err = w.Factories.Create(ctx, w.Admin, factory.FactoryRequest{Files: map[string]string{
@@ -214,7 +214,7 @@ func TestASecretGoesOnlyToItsHosts(t *testing.T) {
 		id := w.Create(penstock.RunRequest{Prompt: "go", Config: config}).ID
 		w.setHosts("TOKEN", "elsewhere.test")
 		if _, err := w.Runs.Create(
-			ctx, w.Admin, penstock.RunRequest{Prompt: "go", Config: config}, penstock.SourceAPI,
+			ctx, w.Admin, penstock.RunRequest{Prompt: "go", Config: config}, run.SourceAPI,
 		); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			w.T.Errorf("a run whose credential cannot be sent: got %v", err)
 		}
@@ -237,7 +237,7 @@ func TestARequestOnlyNarrows(t *testing.T) {
 		refused := func(p penstock.Principal, req penstock.RunRequest, mentions string) {
 			w.T.Helper()
 			req.Prompt = "go"
-			_, err := w.Runs.Create(ctx, p, req, penstock.SourceAPI)
+			_, err := w.Runs.Create(ctx, p, req, run.SourceAPI)
 			testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, mentions)
 		}
 		for name, config := range map[string]*penstock.Config{
@@ -274,7 +274,7 @@ func TestARequestOnlyNarrows(t *testing.T) {
 		refused(itself, penstock.RunRequest{Config: servers("https://thief.test/")}, "/config/mcp_servers/x/url")
 		refused(itself, penstock.RunRequest{Config: servers("https://a.mcp.test:8443/")}, "/config/mcp_servers/x/url")
 		if _, err := w.Runs.Create(
-			ctx, itself, penstock.RunRequest{Prompt: "go", Config: servers("https://a.mcp.test/")}, penstock.SourceAPI,
+			ctx, itself, penstock.RunRequest{Prompt: "go", Config: servers("https://a.mcp.test/")}, run.SourceAPI,
 		); err != nil {
 			w.T.Error(err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -207,7 +208,7 @@ func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 		ctx := h.T.Context()
 		own := h.hook(named("own", penstock.AuthToken))
 		for pointer, config := range secretConfigs(own.SecretName) {
-			_, err := h.Runs.Create(ctx, h.Admin, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
+			_, err := h.Runs.Create(ctx, h.Admin, penstock.RunRequest{Prompt: "go", Config: &config}, run.SourceAPI)
 			testworld.WantCode(
 				h.T, err, penstock.CodeInvalidRequest,
 				"/config"+pointer+`: the managed secret "`+own.SecretName+`" belongs to a webhook, and runs cannot use it`,
@@ -217,7 +218,7 @@ func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 			)
 			testworld.WantCode(h.T, err, penstock.CodeInvalidRequest, "belongs to a webhook")
 			user := h.As("ann", penstock.ScopeRunsWrite, penstock.ScopeSecretsUse)
-			_, err = h.Runs.Create(ctx, user, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
+			_, err = h.Runs.Create(ctx, user, penstock.RunRequest{Prompt: "go", Config: &config}, run.SourceAPI)
 			testworld.WantCode(h.T, err, penstock.CodeInvalidRequest, "it does not exist, has no value, or belongs to a webhook")
 		}
 		agentName, secrets := "thief", []penstock.NamedSecret{{Name: own.SecretName}}

@@ -55,11 +55,11 @@ func TestACappedKeyStartsNoRunWithoutAPrice(t *testing.T) {
 
 		for what, try := range map[string]func(penstock.Principal) error{
 			"an automation by hand": func(p penstock.Principal) error {
-				_, err := h.Automations.Run(ctx, p, h.factory, onHook.UID, penstock.SourceAPI)
+				_, err := h.Automations.Run(ctx, p, h.factory, onHook.UID, run.SourceAPI)
 				return err
 			},
 			"a dispatch": func(p penstock.Principal) error {
-				_, err := h.Factories.Dispatch(ctx, p, h.factory, factory.DispatchRequest{Prompt: "go"}, penstock.SourceAPI)
+				_, err := h.Factories.Dispatch(ctx, p, h.factory, factory.DispatchRequest{Prompt: "go"}, run.SourceAPI)
 				return err
 			},
 			"a schedule that is resumed": func(p penstock.Principal) error {
@@ -103,7 +103,7 @@ func TestACappedKeyStartsNoRunWithoutAPrice(t *testing.T) {
 		if n := h.countRuns(); n != before || h.Get(ended.ID).State != ended.State {
 			h.T.Errorf("%d runs were created, and the ended run is %s", n-before, h.Get(ended.ID).State)
 		}
-		must[run.Created](h)(h.Automations.Run(ctx, h.Admin, h.factory, onHook.UID, penstock.SourceAPI))
+		must[run.Created](h)(h.Automations.Run(ctx, h.Admin, h.factory, onHook.UID, run.SourceAPI))
 		must[penstock.Schedule](h)(h.Schedules.Resume(ctx, h.Admin, paused.ID))
 	})
 }

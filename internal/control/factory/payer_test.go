@@ -54,7 +54,7 @@ func must[T any](h *hooks) func(T, error) T {
 func (h *hooks) causes() map[string]func(p penstock.Principal) error {
 	ctx := h.T.Context()
 	start := func(p penstock.Principal, req penstock.RunRequest) error {
-		_, err := h.Runs.Create(ctx, p, req, penstock.SourceAPI)
+		_, err := h.Runs.Create(ctx, p, req, "API")
 		return err
 	}
 	clock := (*testworld.ClockAutomation("n", "0 3 * * *").Triggers)[0]
@@ -167,7 +167,7 @@ func (h *hooks) causes() map[string]func(p penstock.Principal) error {
 			return h.Resources.DeleteAutomation(ctx, h.Admin, h.factory, a.UID)
 		},
 		"an automation of another key that it runs": func(p penstock.Principal) error {
-			_, err := h.Automations.Run(ctx, p, h.factory, manual.UID, penstock.SourceAPI)
+			_, err := h.Automations.Run(ctx, p, h.factory, manual.UID, "API")
 			return err
 		},
 		"an automation of another key that fires with its schedule": func(p penstock.Principal) error {
@@ -189,7 +189,7 @@ func (h *hooks) causes() map[string]func(p penstock.Principal) error {
 			return err
 		},
 		"a dispatch": func(p penstock.Principal) error {
-			_, err := h.Factories.Dispatch(ctx, p, h.factory, factory.DispatchRequest{Prompt: "go"}, penstock.SourceAPI)
+			_, err := h.Factories.Dispatch(ctx, p, h.factory, factory.DispatchRequest{Prompt: "go"}, "API")
 			return err
 		},
 		"a delivery to its automation": func(p penstock.Principal) error {
@@ -307,7 +307,7 @@ func TestTheSenderOfAFollowupPaysForItsExecution(t *testing.T) {
 		a = w.Work()
 		w.Spend(a.Lease, 4)
 		spent(6, "after its worker was lost")
-		child, err := w.Runs.Create(ctx, other, penstock.RunRequest{Prompt: "go", ParentID: run.ID}, penstock.SourceAPI)
+		child, err := w.Runs.Create(ctx, other, penstock.RunRequest{Prompt: "go", ParentID: run.ID}, "API")
 		if err != nil {
 			w.T.Fatal(err)
 		}

@@ -213,7 +213,7 @@ func (s *Receiver) start(
 func (s *Receiver) cause(p *Plan, document *trigger.Document, d *store.NewDelivery) Cause {
 	payload, _ := document.Root() // without one, the title shows no values
 	return Cause{
-		Source: penstock.SourceWebhook, At: d.ReceivedAt, WebhookUID: p.row.UID, DeliveryID: d.ID,
+		Source: run.SourceWebhook, At: d.ReceivedAt, WebhookUID: p.row.UID, DeliveryID: d.ID,
 		TriggerURL: s.deliveryURL(p.row, d.ID), Payload: payload, Envelope: envelope(p.row, d.ID),
 		PaidBy: d.PaidBy, Scheme: p.row.SignatureScheme,
 	}

@@ -98,7 +98,7 @@ func TestUnknownRunnerIsRefused(t *testing.T) {
 				penstock.RunRequest{Prompt: "go", AgentIdentityUID: alone.UID}, "/agent_identity_uid", "the agent's runner_id: ",
 			},
 		} {
-			_, err := w.Runs.Create(w.T.Context(), w.Admin, tt.req, penstock.SourceAPI)
+			_, err := w.Runs.Create(w.T.Context(), w.Admin, tt.req, run.SourceAPI)
 			testworld.WantField(w.T, err, tt.pointer)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				w.T.Errorf("%s: got %v, want %q", name, err, tt.want)

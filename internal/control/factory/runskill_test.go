@@ -102,7 +102,7 @@ func TestSkillsAreFoundByName(t *testing.T) {
 				"two skills at hand: got %+v in the run %q, skill_spec %q", run.Skill, run.Config.Name, run.Config.SkillSpec,
 			)
 		}
-		_, err := w.Runs.Create(w.T.Context(), w.Admin, penstock.RunRequest{Skill: "tab-configs"}, penstock.SourceAPI)
+		_, err := w.Runs.Create(w.T.Context(), w.Admin, penstock.RunRequest{Skill: "tab-configs"}, "API")
 		testworld.WantField(w.T, err, "/config/skill_spec")
 		if err == nil || !strings.Contains(err.Error(), "terminal app") {
 			w.T.Errorf("one that is not shipped: got %v, want the reason", err)
@@ -110,7 +110,7 @@ func TestSkillsAreFoundByName(t *testing.T) {
 		_, err = w.Runs.Create(
 			w.T.Context(), w.Admin,
 			penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Skills: []string{"vendor-api", "svcctrl"}}},
-			penstock.SourceAPI,
+			"API",
 		)
 		testworld.WantField(w.T, err, "/config/skills/1")
 		environment := w.CreateEnvironment(penstock.EnvironmentConfig{Name: "e"}).UID

@@ -441,6 +441,6 @@ func requestOf(r store.ScheduleRow) penstock.RunRequest {
 
 func originOf(r store.ScheduleRow) run.Origin {
 	return run.Origin{
-		Source: penstock.SourceSchedule, Schedule: &penstock.RunSchedule{ID: r.ID, Name: r.Name, Cron: r.Cron},
+		Source: run.SourceSchedule, Schedule: &penstock.RunSchedule{ID: r.ID, Name: r.Name, Cron: r.Cron},
 	}
 }

@@ -206,7 +206,7 @@ func TestScheduledRunMatchesItsSchedule(t *testing.T) {
 			w.T.Fatalf("%d runs, want 1", len(runs))
 		}
 		run := runs[0]
-		if run.Source != penstock.SourceSchedule || run.Prompt != "go" || run.Title != "hourly" ||
+		if run.Source != "SCHEDULED_AGENT" || run.Prompt != "go" || run.Title != "hourly" ||
 			run.State != penstock.StateQueued ||
 			run.Config.Name != "nightly" || run.Config.ModelID != "openai/x" || run.Metadata["k"] != "v" {
 			w.T.Errorf("the run is %+v with %+v", run, run.Config)
@@ -299,7 +299,7 @@ func TestManySchedulesAtTheSameTime(t *testing.T) {
 		}
 		w.fire(*last.History.NextRun)
 		page, err := w.Runs.List(
-			w.T.Context(), w.Admin, penstock.RunQuery{Sources: []penstock.Source{penstock.SourceSchedule}, Limit: 500},
+			w.T.Context(), w.Admin, penstock.RunQuery{Sources: []penstock.Source{"SCHEDULED_AGENT"}, Limit: 500},
 		)
 		if err != nil || len(page.Runs) != many {
 			w.T.Errorf("%d runs, %v, want %d", len(page.Runs), err, many)

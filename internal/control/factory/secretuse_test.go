@@ -48,17 +48,17 @@ func TestNamingSecretsInARequestNeedsSecretsUse(t *testing.T) {
 			for pointer, config := range secretConfigs(name) {
 				for what, call := range map[string]func() error{
 					"a run": func() error {
-						_, err := w.Runs.Create(ctx, writer, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
+						_, err := w.Runs.Create(ctx, writer, penstock.RunRequest{Prompt: "go", Config: &config}, run.SourceAPI)
 						return err
 					},
 					"a child run": func() error {
 						req := penstock.RunRequest{Prompt: "go", Config: &config, ParentID: first.ID}
-						_, err := w.Runs.Create(ctx, writer, req, penstock.SourceAPI)
+						_, err := w.Runs.Create(ctx, writer, req, run.SourceAPI)
 						return err
 					},
 					"a continued conversation": func() error {
 						req := penstock.RunRequest{Prompt: "go", Config: &config, ConversationID: conversation}
-						_, err := w.Runs.Create(ctx, writer, req, penstock.SourceAPI)
+						_, err := w.Runs.Create(ctx, writer, req, run.SourceAPI)
 						return err
 					},
 					"a schedule": func() error {
@@ -86,7 +86,7 @@ func TestNamingSecretsInARequestNeedsSecretsUse(t *testing.T) {
 		user := w.As("ann", penstock.ScopeRunsWrite, penstock.ScopeSecretsUse)
 		for pointer, config := range secretConfigs("DEPLOY_KEY") {
 			req := penstock.RunRequest{Prompt: "go", Config: &config}
-			if _, err := w.Runs.Create(ctx, user, req, penstock.SourceAPI); err != nil {
+			if _, err := w.Runs.Create(ctx, user, req, run.SourceAPI); err != nil {
 				w.T.Errorf("with secrets:use, %s: %v", pointer, err)
 			}
 		}
@@ -187,7 +187,7 @@ func TestSecretsOfAgentsAndAutomationsNeedNoScopeOfTheCaller(t *testing.T) {
 		}
 		writer := w.As("bob", penstock.ScopeRunsWrite)
 		if _, err := w.Runs.Create(
-			ctx, writer, penstock.RunRequest{Prompt: "go", AgentIdentityUID: agent.UID}, penstock.SourceAPI,
+			ctx, writer, penstock.RunRequest{Prompt: "go", AgentIdentityUID: agent.UID}, run.SourceAPI,
 		); err != nil {
 			w.T.Fatal(err)
 		}
@@ -210,7 +210,7 @@ func TestRefusalsSuggestNoSecrets(t *testing.T) {
 			manages := p.May(penstock.ScopeSecretsManage)
 			for _, name := range []string{"DEPLOY_KEYS", "DECLARED"} {
 				config := &penstock.Config{Secrets: []string{name}}
-				_, err := w.Runs.Create(ctx, p, penstock.RunRequest{Prompt: "go", Config: config}, penstock.SourceAPI)
+				_, err := w.Runs.Create(ctx, p, penstock.RunRequest{Prompt: "go", Config: config}, run.SourceAPI)
 				want := `/config/secrets/0: runs cannot use the secret "` + name +
 					`": it does not exist, has no value, or belongs to a webhook`
 				if manages {
@@ -282,7 +282,7 @@ func TestManagingFactoriesReachesEverySecretThatRunsCanUse(t *testing.T) {
 			h.T.Errorf("lists the secrets: %v", err)
 		}
 		if _, err := h.Runs.Create(
-			ctx, manager, penstock.RunRequest{Prompt: "go"}, penstock.SourceAPI,
+			ctx, manager, penstock.RunRequest{Prompt: "go"}, run.SourceAPI,
 		); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 			h.T.Errorf("starts a run: %v", err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control"
 	"github.com/penstock-dev/penstock/internal/control/announce"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
@@ -143,7 +144,7 @@ func TestWhatCountsAsAStart(t *testing.T) {
 			w.event(2, 1)
 		}},
 		"a run by hand": {false, func(w *quietly) {
-			if _, err := w.Automations.Run(w.T.Context(), w.Admin, w.factory, w.automation.UID, penstock.SourceAPI); err != nil {
+			if _, err := w.Automations.Run(w.T.Context(), w.Admin, w.factory, w.automation.UID, run.SourceAPI); err != nil {
 				w.T.Fatal(err)
 			}
 		}},

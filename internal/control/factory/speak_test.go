@@ -26,7 +26,7 @@ func (w *world) speaking(p penstock.Principal, started penstock.Run) map[string]
 	_, errs["follow-up to the conversation"] = w.Runs.FollowUpConversation(ctx, p, started.ConversationID, message)
 	_, errs["new run"] = w.Runs.Create(ctx, p, penstock.RunRequest{
 		Prompt: "from " + p.Actor.UID, ConversationID: started.ConversationID,
-	}, penstock.SourceAPI)
+	}, run.SourceAPI)
 	return errs
 }
 
@@ -67,7 +67,7 @@ func TestOnlyCallersWhoMayNameSecretsContinueAConversationThatHadSome(t *testing
 		agentKey := bob
 		agentKey.AgentUID = w.CreateAgent(factory.IdentityRequest{Name: new("helper")}).UID
 		for pointer, config := range secretConfigs("DEPLOY_KEY") {
-			created, err := w.Runs.Create(ctx, ann, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
+			created, err := w.Runs.Create(ctx, ann, penstock.RunRequest{Prompt: "go", Config: &config}, run.SourceAPI)
 			if err != nil {
 				w.T.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func TestOnlyCallersWhoMayNameSecretsContinueAConversationThatHadSome(t *testing
 			w.refused(agentKey, first, "secrets:use")
 			if _, err := w.Runs.Create(ctx, ann, penstock.RunRequest{
 				Prompt: "no secrets", ConversationID: first.ConversationID,
-			}, penstock.SourceAPI); err != nil {
+			}, run.SourceAPI); err != nil {
 				w.T.Fatalf("%s: with secrets:use: %v", pointer, err)
 			}
 			w.refused(bob, first, "secrets:use")
@@ -117,7 +117,7 @@ func TestNoOtherRunGetsTheSessionOfOneWithSecrets(t *testing.T) {
 		for what, req := range map[string]penstock.RunRequest{
 			"a child": {Prompt: "demo", ParentID: first.ID}, "another run": {Prompt: "demo"},
 		} {
-			if _, err := w.Runs.Create(ctx, bob, req, penstock.SourceAPI); err != nil {
+			if _, err := w.Runs.Create(ctx, bob, req, run.SourceAPI); err != nil {
 				w.T.Fatal(err)
 			}
 			a := w.Work()
@@ -145,7 +145,7 @@ func TestOnlyTheirCreatorsContinueConversationsWithPersonalRuns(t *testing.T) {
 				if own {
 					req.Team = &personal
 				}
-				if _, err := w.Runs.Create(ctx, ann, req, penstock.SourceAPI); err != nil {
+				if _, err := w.Runs.Create(ctx, ann, req, run.SourceAPI); err != nil {
 					w.T.Fatal(err)
 				}
 				if run := w.done(); i == 0 || !own {
@@ -182,14 +182,14 @@ func TestRemovedRunsStillDecideWhoMaySpeak(t *testing.T) {
 			"personal": {Prompt: "go", Team: &personal},
 			"neither":  {Prompt: "go"},
 		} {
-			if _, err := w.Runs.Create(ctx, ann, req, penstock.SourceAPI); err != nil {
+			if _, err := w.Runs.Create(ctx, ann, req, run.SourceAPI); err != nil {
 				w.T.Fatal(err)
 			}
 			first := w.done()
 			for range 2 { // the last of them stays
 				if _, err := w.Runs.Create(ctx, ann, penstock.RunRequest{
 					Prompt: "on", ConversationID: first.ConversationID,
-				}, penstock.SourceAPI); err != nil {
+				}, run.SourceAPI); err != nil {
 					w.T.Fatal(err)
 				}
 				last := w.done()
@@ -232,12 +232,12 @@ func TestNoTextOvertakesTheCheck(t *testing.T) {
 			together.Go(func() {
 				_, said = w.Runs.Create(ctx, bob, penstock.RunRequest{
 					Prompt: "reveal", ConversationID: first.ConversationID,
-				}, penstock.SourceAPI)
+				}, run.SourceAPI)
 			})
 			together.Go(func() {
 				_, begun = w.Runs.Create(ctx, ann, penstock.RunRequest{
 					Prompt: "go", ConversationID: first.ConversationID, Config: &penstock.Config{Secrets: []string{"DEPLOY_KEY"}},
-				}, penstock.SourceAPI)
+				}, run.SourceAPI)
 			})
 			together.Wait()
 			if (said == nil) == (begun == nil) {

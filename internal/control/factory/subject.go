@@ -338,7 +338,7 @@ func (s *Subjects) stamp(
 	}
 	webhook.UID, webhook.FactoryUID = d.WebhookUID, d.FactoryUID
 	on := Cause{
-		Source: penstock.SourceWebhook, At: now, WebhookUID: d.WebhookUID, DeliveryID: first.DeliveryID,
+		Source: run.SourceWebhook, At: now, WebhookUID: d.WebhookUID, DeliveryID: first.DeliveryID,
 		TriggerURL: s.receiver.deliveryURL(webhook, first.DeliveryID), Scheme: webhook.SignatureScheme,
 		Envelope: envelope(webhook, first.DeliveryID), PaidBy: first.PaidBy,
 	}

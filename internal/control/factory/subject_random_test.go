@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/definition"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -82,7 +83,7 @@ func newScene(t *testing.T, url, mode string) *scene {
 		elsewhere: h.hook(named("elsewhere", penstock.AuthToken)),
 	}
 	rules := closable(busy != penstock.WhenBusyQueue)
-	rules.WhenBusy, rules.MaxFollowups = &busy, new(penstock.MostFollowups)
+	rules.WhenBusy, rules.MaxFollowups = &busy, new(definition.MostFollowups)
 	if busy == penstock.WhenBusyQueue { // the end of a turn gives the next event at once
 		rules.Quiet = new(penstock.Period("0s"))
 	}

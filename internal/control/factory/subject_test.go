@@ -510,7 +510,7 @@ func TestEventsDoNotReachSecretsOfARequest(t *testing.T) {
 		created, err := w.Runs.Create(t.Context(), w.Admin, penstock.RunRequest{
 			Prompt: "deploy", ConversationID: w.Get(a.Lease.RunID).ConversationID,
 			Config: &penstock.Config{Secrets: []string{"DEPLOY_KEY"}},
-		}, penstock.SourceAPI)
+		}, run.SourceAPI)
 		if err != nil {
 			t.Fatal(err)
 		}

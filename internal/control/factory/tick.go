@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/definition"
 	"github.com/penstock-dev/penstock/internal/control/request"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
@@ -18,10 +19,10 @@ import (
 func checkTicks(
 	bad func(pointer, format string, args ...any), at string, catchUp penstock.CatchUp, overlap penstock.Overlap,
 ) {
-	if ups := penstock.CatchUps(); catchUp != "" && !slices.Contains(ups, catchUp) {
+	if ups := definition.CatchUps(); catchUp != "" && !slices.Contains(ups, catchUp) {
 		bad(at+"/catch_up", "must be one of %s", request.Enumerated(ups))
 	}
-	if overlaps := penstock.Overlaps(); overlap != "" && !slices.Contains(overlaps, overlap) {
+	if overlaps := definition.Overlaps(); overlap != "" && !slices.Contains(overlaps, overlap) {
 		bad(at+"/overlap", "must be one of %s", request.Enumerated(overlaps))
 	}
 }

@@ -32,7 +32,7 @@ func TestRunsCannotSetVariablesThatRedirectKeys(t *testing.T) {
 			Harness: keyed, Env: map[string]string{"curl_home": "http://thief.test", "ACME_URL": "http://thief.test"},
 			Secrets: []string{"NODE_OPTIONS"},
 		}
-		_, err := w.Runs.Create(ctx, w.Admin, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
+		_, err := w.Runs.Create(ctx, w.Admin, penstock.RunRequest{Prompt: "go", Config: &config}, run.SourceAPI)
 		for _, pointer := range []string{"/config/env/curl_home: ", "/config/env/ACME_URL: ", "/config/secrets/0: "} {
 			refused("a request", err, pointer)
 		}
@@ -50,7 +50,7 @@ func TestRunsCannotSetVariablesThatRedirectKeys(t *testing.T) {
 		_, err = w.Runs.Create(
 			ctx, w.Admin,
 			penstock.RunRequest{Prompt: "go", AgentIdentityUID: agent.UID, Config: &penstock.Config{Harness: keyed}},
-			penstock.SourceAPI,
+			run.SourceAPI,
 		)
 		refused("a run of an agent", err, "/agent_identity_uid: the agent's secrets: the secret SSL_CERT_DIR")
 
@@ -64,7 +64,7 @@ func TestRunsCannotSetVariablesThatRedirectKeys(t *testing.T) {
 			penstock.RunRequest{
 				Prompt: "go", AgentIdentityUID: agentUID(w.T, f, "lead"), Config: &penstock.Config{Harness: keyed},
 			},
-			penstock.SourceAPI,
+			run.SourceAPI,
 		)
 		refused(
 			"a run of a factory", err,

@@ -391,7 +391,7 @@ func TestWhoManagesConnections(t *testing.T) {
 func (w *world) start(p penstock.Principal, repositories ...penstock.RunRepository) (penstock.Config, error) {
 	created, err := w.Runs.Create(w.T.Context(), p, penstock.RunRequest{
 		Prompt: "x", Config: &penstock.Config{Repositories: repositories},
-	}, penstock.SourceAPI)
+	}, "API")
 	if err != nil {
 		return penstock.Config{}, err
 	}
@@ -495,7 +495,7 @@ func TestAClaimAsksAgain(t *testing.T) {
 			t.Helper()
 			created, err := w.Runs.Create(t.Context(), p, penstock.RunRequest{Prompt: "x", Config: &penstock.Config{
 				Repositories: []penstock.RunRepository{{Connection: "acme", Path: "acme/shop"}},
-			}}, penstock.SourceAPI)
+			}}, "API")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -574,7 +574,7 @@ func TestNobodyElseNamesTheTokenOfAConnection(t *testing.T) {
 		}
 		_, err = w.Runs.Create(t.Context(), p, penstock.RunRequest{
 			Prompt: "x", Config: &penstock.Config{Secrets: []string{name}},
-		}, penstock.SourceAPI)
+		}, "API")
 		if penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			t.Errorf("a secret of a run: got %v", err)
 		}

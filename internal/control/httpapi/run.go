@@ -73,9 +73,9 @@ func (c *call) checkRunSize(attachments []penstock.Attachment) error {
 func (c *call) source() (penstock.Source, error) {
 	said := penstock.Source(strings.Join(c.r.Header.Values("X-Penstock-Source"), ", "))
 	if said == "" {
-		return penstock.SourceAPI, nil
+		return run.SourceAPI, nil
 	}
-	callers := []penstock.Source{penstock.SourceCLI, penstock.SourceWebApp, penstock.SourceGitHubAction}
+	callers := []penstock.Source{run.SourceCLI, run.SourceWebApp, run.SourceGitHubAction}
 	if !slices.Contains(callers, said) {
 		return "", penstock.Errorf(
 			penstock.CodeInvalidRequest, "the header X-Penstock-Source must be one of %s; omit it for API", list(callers),

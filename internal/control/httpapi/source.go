@@ -6,17 +6,18 @@ import (
 	"slices"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 // sourceAliases are the names of sources on other servers with this API.
-var sourceAliases = map[penstock.Source]penstock.Source{"CUSTOM_WEBHOOK": penstock.SourceWebhook}
+var sourceAliases = map[penstock.Source]penstock.Source{"CUSTOM_WEBHOOK": run.SourceWebhook}
 
 // sourceNames lists every name that [lookupSource] knows: the sources of the contract, and others that
 // no run on this server has.
 func sourceNames() []penstock.Source {
 	names := []penstock.Source{
-		penstock.SourceAPI, penstock.SourceCLI, penstock.SourceWebApp, penstock.SourceSchedule, penstock.SourceWebhook,
-		"ORCHESTRATION", penstock.SourceGitHubAction, "GITHUB_WEBHOOK", "GITLAB_WEBHOOK", "LOCAL", "CLOUD_MODE", "SLACK",
+		run.SourceAPI, run.SourceCLI, run.SourceWebApp, run.SourceSchedule, run.SourceWebhook,
+		"ORCHESTRATION", run.SourceGitHubAction, "GITHUB_WEBHOOK", "GITLAB_WEBHOOK", "LOCAL", "CLOUD_MODE", "SLACK",
 		"LINEAR", "JIRA", "SELF_IMPROVEMENT", "AUTOFIX", "RUN_SCORER", "MCP", "TEAMS", "AZURE_DEVOPS_WEBHOOK",
 		"BENCHMARK_TRIAL", "CREATE_BENCHMARK_TASK",
 	}

@@ -170,7 +170,7 @@ func TestBadAttemptsLeaveNothing(t *testing.T) {
 				test.code = penstock.CodeInvalidRequest
 			}
 			test.req.Attachments = []penstock.Attachment{{FileName: "a", MimeType: "text/plain", Data: []byte("x")}}
-			_, err := w.Runs.Create(w.T.Context(), write, test.req, penstock.SourceAPI)
+			_, err := w.Runs.Create(w.T.Context(), write, test.req, run.SourceAPI)
 			if got := testworld.Pointers(err); penstock.CodeOf(err) != test.code || !slices.Equal(got, test.want) {
 				w.T.Errorf("%s: %v %v, want %s %v", name, explained(err), got, test.code, test.want)
 			}
@@ -196,7 +196,7 @@ func TestARepeatedRequestForAttemptsStartsNothing(t *testing.T) {
 				created, err := w.Runs.Create(access.WithIdempotency(w.T.Context(), once), w.Admin, penstock.RunRequest{
 					Prompt: "fix it", Attempts: new(3),
 					Attachments: []penstock.Attachment{{FileName: "a", MimeType: "text/plain", Data: []byte("x")}},
-				}, penstock.SourceAPI)
+				}, run.SourceAPI)
 				if err == nil {
 					made[i] = created
 				} else if !errors.Is(err, access.ErrReplay) {

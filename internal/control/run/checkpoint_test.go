@@ -251,7 +251,7 @@ func TestForksNeedTheRightsOfTheirSource(t *testing.T) {
 			w.T.Errorf("the fork has %v from %v by %v", r.Config.Secrets, r.ConfigSources, r.Creator)
 		}
 		personal, err := w.Runs.Create(
-			w.T.Context(), uses, penstock.RunRequest{Prompt: "c", Team: new(false)}, penstock.SourceAPI,
+			w.T.Context(), uses, penstock.RunRequest{Prompt: "c", Team: new(false)}, run.SourceAPI,
 		)
 		if err != nil {
 			w.T.Fatal(err)

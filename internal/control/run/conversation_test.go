@@ -15,7 +15,7 @@ import (
 // continued requests a run that continues the conversation of another.
 func (w *world) continued(id string) (run.Created, error) {
 	req := penstock.RunRequest{Prompt: "go on", ConversationID: w.Get(id).ConversationID}
-	return w.Runs.Create(w.T.Context(), w.Admin, req, penstock.SourceAPI)
+	return w.Runs.Create(w.T.Context(), w.Admin, req, run.SourceAPI)
 }
 
 // A conversation has one saved session. If two of its runs worked at once, the later end would
@@ -113,7 +113,7 @@ func TestConversationHidesPersonalRuns(t *testing.T) {
 			if next != "" {
 				team = !team
 				if _, err := w.Runs.Create(
-					w.T.Context(), ada, penstock.RunRequest{Prompt: next, ConversationID: id, Team: &team}, penstock.SourceAPI,
+					w.T.Context(), ada, penstock.RunRequest{Prompt: next, ConversationID: id, Team: &team}, run.SourceAPI,
 				); err != nil {
 					w.T.Fatal(err)
 				}
@@ -147,7 +147,7 @@ func TestConversationHidesPersonalRuns(t *testing.T) {
 		}
 		// The saved session belongs to the personal run.
 		_, err := w.Runs.Create(
-			w.T.Context(), bob, penstock.RunRequest{Prompt: "me, too", ConversationID: id}, penstock.SourceAPI,
+			w.T.Context(), bob, penstock.RunRequest{Prompt: "me, too", ConversationID: id}, run.SourceAPI,
 		)
 		testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "/conversation_id")
 	})

@@ -70,7 +70,7 @@ func TestEnvironmentFromItsCreationToItsEnd(t *testing.T) {
 		testworld.WantCode(w.T, err, penstock.CodeNotFound, made.UID)
 		_, err = w.Runs.Create(
 			ctx, w.Admin, penstock.RunRequest{Prompt: "go", Config: &penstock.Config{EnvironmentID: made.UID}},
-			penstock.SourceAPI,
+			run.SourceAPI,
 		)
 		testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "/config/environment_id")
 	})

@@ -57,7 +57,7 @@ func TestArtifactNamesLoseInvalidParts(t *testing.T) {
 			req := penstock.RunRequest{
 				Prompt: "p", Attachments: []penstock.Attachment{{FileName: name, MimeType: "text/plain", Data: []byte("x")}},
 			}
-			_, err := w.Runs.Create(w.T.Context(), w.Admin, req, penstock.SourceAPI)
+			_, err := w.Runs.Create(w.T.Context(), w.Admin, req, run.SourceAPI)
 			testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, "/attachments/0/file_name")
 		}
 	})

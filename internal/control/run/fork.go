@@ -53,7 +53,7 @@ func (s *Turns) Fork(ctx context.Context, p penstock.Principal, id string, req F
 		return s.runs.New(ctx, p, penstock.RunRequest{
 			Prompt: req.Prompt, Title: cmp.Or(req.Title, source.Title), Config: req.Config, AgentIdentityUID: source.AgentUID,
 			Mode: source.Mode, Team: new(!source.Personal),
-		}, Origin{Source: penstock.SourceAPI, Forked: &source})
+		}, Origin{Source: SourceAPI, Forked: &source})
 	})
 	if err != nil {
 		return Forked{}, err

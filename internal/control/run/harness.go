@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/definition"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
@@ -33,7 +34,7 @@ func (s *Catalog) Harnesses(ctx context.Context, p penstock.Principal) ([]Harnes
 	if err != nil {
 		return nil, err
 	}
-	names := slices.AppendSeq(penstock.Harnesses(), maps.Keys(s.programs))
+	names := slices.AppendSeq(definition.Harnesses(), maps.Keys(s.programs))
 	for _, w := range workers {
 		names = append(names, w.Harnesses...)
 	}
@@ -99,7 +100,7 @@ func missingHarness(name string, workers int) string {
 	switch {
 	case workers == 0:
 		return "No worker is connected."
-	case name == penstock.HarnessCommand || !slices.Contains(penstock.Harnesses(), name):
+	case name == penstock.HarnessCommand || !slices.Contains(definition.Harnesses(), name):
 		return "No connected worker has it in its configuration file."
 	}
 	return "No connected worker has it: install it with penstock harness install " + name + "."

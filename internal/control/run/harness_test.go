@@ -23,7 +23,7 @@ func TestVariablesOfAPresetAreRefused(t *testing.T) {
 			}}
 		}
 		owned := map[string]string{"ANTHROPIC_BASE_URL": "http://elsewhere", "MINE": "1"}
-		_, err := w.Runs.Create(w.T.Context(), w.Admin, request("claude", owned), penstock.SourceAPI)
+		_, err := w.Runs.Create(w.T.Context(), w.Admin, request("claude", owned), run.SourceAPI)
 		var invalid *penstock.Error
 		if !errors.As(err, &invalid) || len(invalid.Fields) != 1 ||
 			invalid.Fields[0].Pointer != "/config/env/ANTHROPIC_BASE_URL" ||

@@ -15,7 +15,7 @@ import (
 
 // IsModelAuto reports whether a model's name is ModelAuto or begins with auto-.
 func IsModelAuto(name string) bool {
-	return name == penstock.ModelAuto || strings.HasPrefix(name, penstock.ModelAuto+"-")
+	return name == ModelAuto || strings.HasPrefix(name, ModelAuto+"-")
 }
 
 // ModelList lists the models that a run can name.
@@ -147,3 +147,7 @@ func (s *Catalog) Model(name string) string {
 	}
 	return name
 }
+
+// ModelAuto lets the server choose the model. So does each auto-* name without an alias on the
+// server.
+const ModelAuto = "auto"

@@ -292,7 +292,7 @@ func TestFilesWithAnUnknownModelCauseAWarning(t *testing.T) {
 		}
 		check("applied", applied.Diagnostics)
 		dispatched, err := w.Factories.Dispatch(
-			w.T.Context(), w.Admin, made.UID, factory.DispatchRequest{Prompt: "p"}, penstock.SourceAPI,
+			w.T.Context(), w.Admin, made.UID, factory.DispatchRequest{Prompt: "p"}, run.SourceAPI,
 		)
 		if err != nil || len(dispatched.Warnings) != 1 {
 			w.T.Errorf("dispatched: got %q, %v", dispatched.Warnings, err)

@@ -184,11 +184,11 @@ func TestNothingWidensWhatARunMayPush(t *testing.T) {
 				w.T.Errorf("%s: %v, want %v", about, err, want)
 			}
 		}
-		_, err := w.Runs.Create(ctx, w.Admin, penstock.RunRequest{Prompt: "a", Config: more}, penstock.SourceAPI)
+		_, err := w.Runs.Create(ctx, w.Admin, penstock.RunRequest{Prompt: "a", Config: more}, run.SourceAPI)
 		refused("a request", err, all...)
 		_, err = w.Runs.Create(ctx, w.Admin, penstock.RunRequest{
 			Prompt: "a", Config: pushes(toBranches("x/**")), Configs: []penstock.Config{{}, *more},
-		}, penstock.SourceAPI)
+		}, run.SourceAPI)
 		if err == nil || !strings.Contains(strings.Join(testworld.Pointers(err), " "), "/configs/1/forge/push/secrets") {
 			w.T.Errorf("an attempt: %v", testworld.Pointers(err))
 		}
@@ -224,7 +224,7 @@ func TestNothingWidensWhatARunMayPush(t *testing.T) {
 			w.T.Fatal(err)
 		}
 		created, err := w.Runs.Create(
-			ctx, agent, penstock.RunRequest{Prompt: "b", AgentIdentityUID: wide}, penstock.SourceAPI,
+			ctx, agent, penstock.RunRequest{Prompt: "b", AgentIdentityUID: wide}, run.SourceAPI,
 		)
 		if err != nil {
 			w.T.Fatal(err)

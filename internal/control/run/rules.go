@@ -21,6 +21,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/definition"
 	"github.com/penstock-dev/penstock/internal/control/forge"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/supply/blob"
@@ -78,7 +79,7 @@ type Deps struct {
 
 // KnownHarnesses returns all harnesses that a run may name.
 func (d Deps) KnownHarnesses() []string {
-	all := penstock.Harnesses()
+	all := definition.Harnesses()
 	for _, name := range d.Harnesses {
 		if !slices.Contains(all, name) {
 			all = append(all, name)
@@ -248,3 +249,13 @@ func newCatalog(d Deps, callers access.Rules, forges forge.Rules) *Catalog {
 	catalog.defaults.ModelID = ""
 	return catalog
 }
+
+// The sources that this server sets, or that a caller may name.
+const (
+	SourceAPI          penstock.Source = "API"
+	SourceCLI          penstock.Source = "CLI"
+	SourceWebApp       penstock.Source = "WEB_APP"
+	SourceGitHubAction penstock.Source = "GITHUB_ACTION"
+	SourceSchedule     penstock.Source = "SCHEDULED_AGENT"
+	SourceWebhook      penstock.Source = "WEBHOOK"
+)

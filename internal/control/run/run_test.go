@@ -293,7 +293,7 @@ func TestParents(t *testing.T) {
 		}
 		for _, parent := range []string{id, penstock.NewID(), "nonsense"} {
 			_, err := w.Runs.Create(
-				w.T.Context(), w.Admin, penstock.RunRequest{Prompt: "p", ParentID: parent}, penstock.SourceAPI,
+				w.T.Context(), w.Admin, penstock.RunRequest{Prompt: "p", ParentID: parent}, run.SourceAPI,
 			)
 			testworld.WantField(w.T, err, "/parent_run_id")
 		}
@@ -341,10 +341,10 @@ func TestBadRequestsLeaveNothing(t *testing.T) {
 			"/config/idle_timeout_minutes": {Prompt: "p", Config: &penstock.Config{IdleTimeoutMinutes: new(61)}},
 			"/config/max_duration_minutes": {Prompt: "p", Config: &penstock.Config{MaxDurationMinutes: new(0)}},
 		} {
-			_, err := w.Runs.Create(w.T.Context(), w.Admin, req, penstock.SourceAPI)
+			_, err := w.Runs.Create(w.T.Context(), w.Admin, req, run.SourceAPI)
 			testworld.WantField(w.T, err, pointer)
 		}
-		_, err := w.Runs.Create(w.T.Context(), w.Admin, penstock.RunRequest{Prompt: "a\x00b"}, penstock.SourceAPI)
+		_, err := w.Runs.Create(w.T.Context(), w.Admin, penstock.RunRequest{Prompt: "a\x00b"}, run.SourceAPI)
 		testworld.WantField(w.T, err, "/prompt")
 		page, err := w.Runs.List(w.T.Context(), w.Admin, penstock.RunQuery{})
 		if err != nil || len(page.Runs) != 0 {
@@ -382,7 +382,7 @@ func TestVisibilityOfRuns(t *testing.T) {
 		stranger := ada
 		stranger.Team = "another"
 		no := false
-		personal, err := w.Runs.Create(w.T.Context(), ada, penstock.RunRequest{Prompt: "p", Team: &no}, penstock.SourceAPI)
+		personal, err := w.Runs.Create(w.T.Context(), ada, penstock.RunRequest{Prompt: "p", Team: &no}, run.SourceAPI)
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -410,7 +410,7 @@ func TestVisibilityOfRuns(t *testing.T) {
 		}
 		reader := w.As("ada", penstock.ScopeRunsRead)
 		if _, err := w.Runs.Create(
-			w.T.Context(), reader, penstock.RunRequest{Prompt: "p"}, penstock.SourceAPI,
+			w.T.Context(), reader, penstock.RunRequest{Prompt: "p"}, run.SourceAPI,
 		); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 			w.T.Errorf("without the scope: %v", err)
 		}
@@ -650,12 +650,12 @@ func TestIdempotencyKeyCreatesOneRun(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		i := access.Idempotency{Key: "k", Method: "POST", Path: "/agent/runs", BodyHash: [32]byte{1}, Status: 200}
 		ctx := access.WithIdempotency(w.T.Context(), i)
-		created, err := w.Runs.Create(ctx, w.Admin, penstock.RunRequest{Prompt: "p"}, penstock.SourceAPI)
+		created, err := w.Runs.Create(ctx, w.Admin, penstock.RunRequest{Prompt: "p"}, run.SourceAPI)
 		if err != nil {
 			w.T.Fatal(err)
 		}
 		if _, err := w.Runs.Create(
-			ctx, w.Admin, penstock.RunRequest{Prompt: "p"}, penstock.SourceAPI,
+			ctx, w.Admin, penstock.RunRequest{Prompt: "p"}, run.SourceAPI,
 		); !errors.Is(err, access.ErrReplay) {
 			w.T.Errorf("the second time: %v", err)
 		}
@@ -904,7 +904,7 @@ func TestLongTextsOfARun(t *testing.T) {
 				"environment": {Prompt: "p", Config: &penstock.Config{EnvironmentID: long[:n]}},
 				"runner":      {Prompt: "p", Config: &penstock.Config{RunnerID: long[:n]}},
 			} {
-				_, err := w.Runs.Create(w.T.Context(), w.Admin, req, penstock.SourceAPI)
+				_, err := w.Runs.Create(w.T.Context(), w.Admin, req, run.SourceAPI)
 				if err != nil && penstock.CodeOf(err) == "" {
 					w.T.Errorf("a %s of %d bytes: %v", what, n, err)
 				}
@@ -912,7 +912,7 @@ func TestLongTextsOfARun(t *testing.T) {
 		}
 		_, err := w.Runs.Create(
 			w.T.Context(), w.Admin, penstock.RunRequest{Skill: "a/b:" + long[:penstock.MaxSkillSpec] + "/s/SKILL.md"},
-			penstock.SourceAPI,
+			run.SourceAPI,
 		)
 		testworld.WantField(w.T, err, "/skill")
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
@@ -47,7 +48,7 @@ func TestConfigurationsAreBounded(t *testing.T) {
 		} {
 			pointer, _, _ = strings.Cut(pointer, "#")
 			_, err := w.Runs.Create(
-				w.T.Context(), w.Admin, penstock.RunRequest{Prompt: "p", Config: &config}, penstock.SourceAPI,
+				w.T.Context(), w.Admin, penstock.RunRequest{Prompt: "p", Config: &config}, run.SourceAPI,
 			)
 			testworld.WantField(w.T, err, pointer)
 			schedule := factory.ScheduleRequest{Name: "s", Cron: "@daily", Prompt: "p", Config: &config}
@@ -74,7 +75,7 @@ func TestConfigurationsAreBounded(t *testing.T) {
 		request := penstock.RunRequest{
 			Prompt: "p", AgentIdentityUID: agent.UID, Config: &penstock.Config{Env: many(100, 1000)},
 		}
-		_, err = w.Runs.Create(w.T.Context(), w.Admin, request, penstock.SourceAPI)
+		_, err = w.Runs.Create(w.T.Context(), w.Admin, request, run.SourceAPI)
 		testworld.WantField(w.T, err, "/config/base_prompt")
 		request.Config = nil
 		w.Create(request)

@@ -24,7 +24,7 @@ func TestARunNamesItsRepositories(t *testing.T) {
 		want := []penstock.RunRepository{
 			{URL: "https://git.example.com/acme/shop.git", Ref: "fix/#12-größe"}, {URL: "git@git.example.com:acme/lib.git"},
 		}
-		created, err := w.Runs.Create(ctx, w.Admin, on(want...), penstock.SourceAPI)
+		created, err := w.Runs.Create(ctx, w.Admin, on(want...), run.SourceAPI)
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestInvalidRepositoriesOfARun(t *testing.T) {
 			"a host with an escape in it":  {one("https://git%2eexample.com/a/b", ""), "/0/url"},
 			"a host that begins with dash": {one("ssh://-oProxyCommand=id/a/b", ""), "/0/url"},
 		} {
-			_, err := w.Runs.Create(w.T.Context(), w.Admin, on(test.list...), penstock.SourceAPI)
+			_, err := w.Runs.Create(w.T.Context(), w.Admin, on(test.list...), run.SourceAPI)
 			if penstock.CodeOf(err) != penstock.CodeInvalidRequest || !strings.Contains(err.Error(), test.pointer) {
 				w.T.Errorf("%s: got %v, want an error at %s", name, err, test.pointer)
 			}
@@ -94,7 +94,7 @@ func TestInvalidRepositoriesOfARun(t *testing.T) {
 			}
 		}
 		if _, err := w.Runs.Create(
-			w.T.Context(), w.Admin, on(many[:run.MaxRunRepositories]...), penstock.SourceAPI,
+			w.T.Context(), w.Admin, on(many[:run.MaxRunRepositories]...), run.SourceAPI,
 		); err != nil {
 			w.T.Errorf("as many as are allowed: %v", err)
 		}
@@ -104,7 +104,7 @@ func TestInvalidRepositoriesOfARun(t *testing.T) {
 			"/config/repositories/1/path":       {Connection: "acme"},
 		} {
 			list := []penstock.RunRepository{{URL: good}, r}[strings.Count(pointer, "/0/"):]
-			_, err := w.Runs.Create(w.T.Context(), w.Admin, on(list...), penstock.SourceAPI)
+			_, err := w.Runs.Create(w.T.Context(), w.Admin, on(list...), run.SourceAPI)
 			testworld.WantCode(w.T, err, penstock.CodeInvalidRequest, pointer)
 		}
 	})
@@ -117,9 +117,9 @@ func TestOnlyCallersWhoUseSecretsReadWithTheRightsOfWorkers(t *testing.T) {
 		without, with := w.As("bob", penstock.ScopeRunsRead, penstock.ScopeRunsWrite),
 			w.As("ann", penstock.ScopeRunsRead, penstock.ScopeRunsWrite, penstock.ScopeSecretsUse)
 		for _, url := range []string{"git@git.example.com:acme/shop.git", "ssh://git@git.example.com/acme/shop"} {
-			_, err := w.Runs.Create(ctx, without, on(penstock.RunRepository{URL: url}), penstock.SourceAPI)
+			_, err := w.Runs.Create(ctx, without, on(penstock.RunRepository{URL: url}), run.SourceAPI)
 			testworld.WantCode(w.T, err, penstock.CodeNotAuthorized, "/config/repositories/0/url")
-			created, err := w.Runs.Create(ctx, with, on(penstock.RunRepository{URL: url}), penstock.SourceAPI)
+			created, err := w.Runs.Create(ctx, with, on(penstock.RunRepository{URL: url}), run.SourceAPI)
 			if err != nil {
 				w.T.Fatalf("%s: %v", url, err)
 			}
@@ -131,7 +131,7 @@ func TestOnlyCallersWhoUseSecretsReadWithTheRightsOfWorkers(t *testing.T) {
 			}
 		}
 		public := penstock.RunRepository{URL: "https://git.example.com/acme/shop"}
-		if _, err := w.Runs.Create(ctx, without, on(public), penstock.SourceAPI); err != nil {
+		if _, err := w.Runs.Create(ctx, without, on(public), run.SourceAPI); err != nil {
 			w.T.Error(err)
 		}
 	})
@@ -159,7 +159,7 @@ func TestAnAgentNamesOnlyRepositoriesThatItMayReach(t *testing.T) {
 		} {
 			req := on(penstock.RunRepository{URL: url})
 			req.Config.EnvironmentID = e.UID
-			_, err := w.Runs.Create(ctx, by, req, penstock.SourceAPI)
+			_, err := w.Runs.Create(ctx, by, req, run.SourceAPI)
 			switch {
 			case allowed && err != nil:
 				w.T.Errorf("%s: %v", url, err)
@@ -177,7 +177,7 @@ func TestRepositoriesStayWithinTheCeiling(t *testing.T) {
 			"https://git.corp.example/acme/shop": true, "https://git.corp.example:8443/acme/shop": false,
 			"https://git.example.com/acme/shop": false,
 		} {
-			_, err := w.Runs.Create(w.T.Context(), w.Admin, on(penstock.RunRepository{URL: url}), penstock.SourceAPI)
+			_, err := w.Runs.Create(w.T.Context(), w.Admin, on(penstock.RunRepository{URL: url}), run.SourceAPI)
 			switch {
 			case allowed && err != nil:
 				w.T.Errorf("%s: %v", url, err)

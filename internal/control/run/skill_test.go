@@ -188,7 +188,7 @@ func TestSkillsSayWhenTheyLastRan(t *testing.T) {
 		w.Create(penstock.RunRequest{Skill: "tidy", AgentIdentityUID: f.ForemanUID}) // the factory's
 		personal := penstock.RunRequest{Skill: "c", Team: new(false)}
 		if _, err := w.Runs.Create(
-			w.T.Context(), w.CreateKeyFor("ada", penstock.ScopeRunsWrite), personal, penstock.SourceAPI,
+			w.T.Context(), w.CreateKeyFor("ada", penstock.ScopeRunsWrite), personal, run.SourceAPI,
 		); err != nil {
 			w.T.Fatal(err)
 		}

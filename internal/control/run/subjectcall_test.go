@@ -14,7 +14,7 @@ func TestACallReachesOnlyTheRunThatWasChecked(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		request := penstock.RunRequest{Prompt: "a", Subject: "acme/shop#7"}
 		first := w.Create(request)
-		next, err := w.Runs.New(t.Context(), w.Admin, request, run.Origin{Source: penstock.SourceAPI})
+		next, err := w.Runs.New(t.Context(), w.Admin, request, run.Origin{Source: run.SourceAPI})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -220,7 +220,7 @@ func TestUsageOfARun(t *testing.T) {
 			w.T.Errorf("got %d different calls, want 4", len(seen))
 		}
 		personal, err := w.Runs.Create(
-			ctx, w.Admin, penstock.RunRequest{Prompt: "mine", Team: new(false)}, penstock.SourceAPI,
+			ctx, w.Admin, penstock.RunRequest{Prompt: "mine", Team: new(false)}, "API",
 		)
 		if err != nil {
 			w.T.Fatal(err)
@@ -288,7 +288,7 @@ func TestUsageOfAHarness(t *testing.T) {
 			}
 		}
 		personal, err := w.Runs.Create(
-			ctx, w.Admin, penstock.RunRequest{Prompt: "mine", Team: new(false)}, penstock.SourceAPI,
+			ctx, w.Admin, penstock.RunRequest{Prompt: "mine", Team: new(false)}, run.SourceAPI,
 		)
 		if err != nil {
 			w.T.Fatal(err)

@@ -74,7 +74,7 @@ func TestARunOfAWorkerIsListedForCallersWhoSeeIt(t *testing.T) {
 		stranger := w.As("eve", penstock.ScopeRunsRead, penstock.ScopeAdmin)
 		stranger.Team = "another"
 		no := false
-		personal, err := w.Runs.Create(w.T.Context(), ada, penstock.RunRequest{Prompt: "p", Team: &no}, penstock.SourceAPI)
+		personal, err := w.Runs.Create(w.T.Context(), ada, penstock.RunRequest{Prompt: "p", Team: &no}, run.SourceAPI)
 		if err != nil {
 			w.T.Fatal(err)
 		}

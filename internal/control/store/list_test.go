@@ -50,7 +50,7 @@ func TestListFilters(t *testing.T) {
 		mustCreate(t, s, func(r *store.NewRun) {
 			r.Title, r.CreatedAt, r.UpdatedAt = "full", 2000, 3000
 			r.Config = &penstock.Config{Name: "nightly", ModelID: "m1", EnvironmentID: "env"}
-			r.Source, r.SkillSpec = penstock.SourceCLI, "acme/app:review"
+			r.Source, r.SkillSpec = "CLI", "acme/app:review"
 			r.FactoryUID, r.AutomationID, r.WebhookUID = "f1", "a1", "w1"
 			r.SkillID = "acme/app:x/review/SKILL.md"
 			r.Creator, r.Executor = &penstock.Actor{UID: "bob"}, &penstock.Actor{UID: "robot"}
@@ -96,9 +96,9 @@ func TestListFilters(t *testing.T) {
 			"model":    {penstock.RunQuery{ModelID: "m1"}, []string{"full"}},
 			"creator":  {penstock.RunQuery{Creator: "bob"}, []string{"personal", "full"}},
 			"executor": {penstock.RunQuery{Executor: "robot"}, []string{"full"}},
-			"source":   {penstock.RunQuery{Sources: []penstock.Source{penstock.SourceCLI}}, []string{"full"}},
+			"source":   {penstock.RunQuery{Sources: []penstock.Source{"CLI"}}, []string{"full"}},
 			"sources": {
-				penstock.RunQuery{Sources: []penstock.Source{penstock.SourceCLI, penstock.SourceAPI}},
+				penstock.RunQuery{Sources: []penstock.Source{"CLI", "API"}},
 				[]string{"cancelled", "personal", "full", "plain"},
 			},
 			"created after": {penstock.RunQuery{CreatedAfter: 2000, CreatedBefore: 5000}, []string{"personal"}},

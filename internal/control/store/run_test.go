@@ -25,7 +25,7 @@ func newRun(change func(*store.NewRun)) *store.NewRun {
 		Run: penstock.Run{
 			ID: id, RootID: id, ConversationID: penstock.NewID(), State: penstock.StateQueued, ExecutionID: 1,
 			Prompt: "do " + id, Title: "do",
-			CreatedAt: now, UpdatedAt: now, Source: penstock.SourceAPI, Creator: &penstock.Actor{UID: "ada"},
+			CreatedAt: now, UpdatedAt: now, Source: "API", Creator: &penstock.Actor{UID: "ada"},
 			Executor: &penstock.Actor{UID: "ada"},
 			Config:   &penstock.Config{},
 		},

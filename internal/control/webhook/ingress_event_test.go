@@ -135,7 +135,7 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 			t.Errorf("a pull request: %d runs (-want +got):\n%s", len(d.Runs), diff)
 		}
 		run, err := s.Runs.Read(t.Context(), s.admin, d.Runs[0])
-		if err != nil || run.Source != penstock.SourceWebhook || run.Metadata["delivery_id"] != d.ID ||
+		if err != nil || run.Source != "WEBHOOK" || run.Metadata["delivery_id"] != d.ID ||
 			run.Metadata["webhook_uid"] != w.UID {
 			t.Errorf("the run (%v): got %+v", err, run)
 		}

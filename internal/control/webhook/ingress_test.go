@@ -59,7 +59,7 @@ func TestADeliveryStartsARunThatGetsItsBody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if run.Source != penstock.SourceWebhook ||
+		if run.Source != "WEBHOOK" ||
 			run.TriggerURL != s.public+"/factory/"+s.factory+"/webhooks/"+w.UID+"/deliveries/"+d.ID {
 			t.Errorf("source %s, trigger_url %s", run.Source, run.TriggerURL)
 		}

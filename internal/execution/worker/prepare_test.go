@@ -384,7 +384,7 @@ func TestOneSkillDoesNotBlockAFactory(t *testing.T) {
 	}
 	_, err := w.Runs.Create(t.Context(), w.admin, penstock.RunRequest{
 		AgentIdentityUID: agents["lead"], Config: &penstock.Config{SkillSpec: "cut"},
-	}, penstock.SourceAPI)
+	}, "API")
 	if penstock.CodeOf(err) != penstock.CodeInvalidRequest || !strings.Contains(err.Error(), "does not end") {
 		t.Errorf("a run of the skill that cannot be read: %v", err)
 	}
@@ -401,7 +401,7 @@ func TestRunFromASkillAlone(t *testing.T) {
 	config := w.environment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: url}}})
 	config.SkillSpec = "app:greet"
 	w.start(nil)
-	created, err := w.Runs.Create(t.Context(), w.admin, penstock.RunRequest{Config: config}, penstock.SourceAPI)
+	created, err := w.Runs.Create(t.Context(), w.admin, penstock.RunRequest{Config: config}, "API")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,7 +128,7 @@ func (w *world) together(setup string, want penstock.State) map[string]int {
 	created, err := w.Runs.Create(w.t.Context(), w.admin, penstock.RunRequest{
 		Prompt: "demo: say hello", Attempts: new(3),
 		Config: w.environment(penstock.EnvironmentConfig{SetupCommands: []string{setup}}),
-	}, penstock.SourceAPI)
+	}, "API")
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -238,7 +238,7 @@ func (w *world) create(req penstock.RunRequest, lines ...string) string {
 	if req.Prompt == "" {
 		req.Prompt = strings.Join(lines, "\n")
 	}
-	created, err := w.Runs.Create(w.t.Context(), w.admin, req, penstock.SourceAPI)
+	created, err := w.Runs.Create(w.t.Context(), w.admin, req, "API")
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -153,7 +153,7 @@ func (w *World) Deliver(uid string, d *factory.InboundDelivery) (factory.Deliver
 // Create creates a run.
 func (w *World) Create(req penstock.RunRequest) run.Created {
 	w.T.Helper()
-	created, err := w.Runs.Create(w.T.Context(), w.Admin, req, penstock.SourceAPI)
+	created, err := w.Runs.Create(w.T.Context(), w.Admin, req, run.SourceAPI)
 	if err != nil {
 		w.T.Fatal(err)
 	}

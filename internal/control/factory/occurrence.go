@@ -164,13 +164,15 @@ func (s *Schedules) Occurrences(
 
 // OccurrenceKinds lists the kinds.
 func OccurrenceKinds() []store.OccurrenceKind {
-	return []store.OccurrenceKind{store.OccurrenceTick, store.OccurrenceDelivery, store.OccurrenceCall, store.OccurrenceDispatch}
+	return []store.OccurrenceKind{
+		store.OccurrenceTick, store.OccurrenceDelivery, store.OccurrenceCall, store.OccurrenceDispatch,
+	}
 }
 
 // Fates lists the fates.
 func Fates() []store.Fate {
 	return []store.Fate{
-		store.FateWaiting, store.FateStarted, store.FateContinued, store.FateMerged, store.FateSuperseded, store.FateNoMatch, store.FateDuplicate, store.FateRejected,
-		store.FateSkipped, store.FateMissed, store.FateFailed,
+		store.FateWaiting, store.FateStarted, store.FateContinued, store.FateMerged, store.FateSuperseded,
+		store.FateNoMatch, store.FateDuplicate, store.FateRejected, store.FateSkipped, store.FateMissed, store.FateFailed,
 	}
 }

@@ -323,7 +323,7 @@ type Delivery struct {
 	Runs           []string                `json:"runs"`
 	Matches        []DeliveryMatch         `json:"matches"`
 	ReplayOf       string                  `json:"replay_of,omitempty"`
-	Headers        map[string]string       `json:"headers"` // only those on an allow-list, which has no header with a secret
+	Headers        map[string]string       `json:"headers"` // on an allow-list, which has no header with a secret
 	PayloadSHA256  string                  `json:"payload_sha256,omitempty"`
 	EventType      string                  `json:"event_type,omitempty"` // as the sender names the event
 	Summary        string                  `json:"summary,omitempty"`    // the first values of the payload, for people

@@ -47,12 +47,12 @@ type Control interface {
 	Finish(ctx context.Context, l Lease, r Result) ([]Prompt, error)
 
 	Claims
-	Ledger
-	Files
+	ledger
+	files
 }
 
-// Branches are what runs push to forges.
-type Branches interface {
+// branches are what runs push to forges.
+type branches interface {
 	// ClaimBranches records what a run is about to push, before it does. It returns for each branch why
 	// the run must not push it, or "": it belongs to another thread, or to nobody.
 	ClaimBranches(ctx context.Context, l Lease, c PushClaim) (refusals []string, err error)
@@ -107,8 +107,8 @@ type Loss struct {
 	Unadopted bool `json:"unadopted,omitzero"`
 }
 
-// Ledger counts the calls of an execution to models.
-type Ledger interface {
+// ledger counts the calls of an execution to models.
+type ledger interface {
 	// Reserve counts a call to a model before it is sent. A repeated request with the same id
 	// reserves nothing twice. Only Reserved without Wait and Refusal lets the worker send the
 	// call.
@@ -120,10 +120,10 @@ type Ledger interface {
 	Settle(ctx context.Context, l Lease, s Settlement) error
 }
 
-// Files are what an execution receives and leaves, also to later ones.
-type Files interface {
-	Layers
-	Branches
+// files are what an execution receives and leaves, also to later ones.
+type files interface {
+	layers
+	branches
 
 	// Open reads a file of the execution: an attachment, a webhook's body, the
 	// saved session.

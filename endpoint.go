@@ -19,7 +19,7 @@ type EventEndpoint struct {
 	Secrets        []EndpointSecret `json:"secrets"` // the valid ones, the newest first; only of the format standard
 	CreatedAt      Time             `json:"created_at"`
 	UpdatedAt      Time             `json:"updated_at"`
-	Stats          EndpointStats    `json:"stats"`
+	Stats          endpointStats    `json:"stats"`
 
 	// The others are only of the format slack_app.
 	Channel          string   `json:"channel,omitempty"`           // to which it posts: its id, or its name
@@ -34,8 +34,8 @@ type EndpointSecret struct {
 	ExpiresAt Time   `json:"expires_at,omitzero"` // of one that was replaced
 }
 
-// EndpointStats count the messages of the last days, and say when the endpoint last answered.
-type EndpointStats struct {
+// endpointStats count the messages of the last days, and say when the endpoint last answered.
+type endpointStats struct {
 	Waiting       int64 `json:"waiting"`
 	Delivered     int64 `json:"delivered"`
 	Failed        int64 `json:"failed"` // all attempts failed

@@ -16,12 +16,12 @@ const (
 	ProviderUnknown   ModelProvider = "UNKNOWN"
 )
 
-// DisableReason is why a model cannot be used.
-type DisableReason string
+// disableReason is why a model cannot be used.
+type disableReason string
 
 // DisabledByAdmin means that the model's provider has no key on this server. The server does not
 // use the other reasons of the contract.
-const DisabledByAdmin DisableReason = "ADMIN_DISABLED"
+const DisabledByAdmin disableReason = "ADMIN_DISABLED"
 
 // ModelInfo describes one model that a run can name.
 type ModelInfo struct {
@@ -31,7 +31,7 @@ type ModelInfo struct {
 	VisionSupported bool          `json:"vision_supported"`
 	Description     string        `json:"description,omitempty"`
 	ReasoningLevel  string        `json:"reasoning_level,omitempty"`
-	DisableReason   DisableReason `json:"disable_reason,omitempty"` // why no run can use it now
+	DisableReason   disableReason `json:"disable_reason,omitempty"` // why no run can use it now
 	DisableDetail   string        `json:"disable_detail,omitempty"` // the same in words
 
 	// PromptLimit is the largest prompt in tokens: the context window of the model, or less if

@@ -37,8 +37,8 @@ type PreparedHead struct {
 	Commit string `json:"commit"`
 }
 
-// Layers are the prepared workspaces of workers.
-type Layers interface {
+// layers are the prepared workspaces of workers.
+type layers interface {
 	// ReportLayers replaces what is known of the layers in one folder of a worker. It returns the
 	// layers that no run may use any more, and that the worker therefore removes. Layers of unknown
 	// environments, and those beyond MaxReportedLayers, are ignored.

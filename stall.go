@@ -8,12 +8,12 @@ import (
 // Stalled says that a run works, but has had no event for some time.
 type Stalled struct {
 	Since     Time         `json:"since"` // when the time without an event was over
-	LastEvent StalledEvent `json:"last_event"`
+	LastEvent stalledEvent `json:"last_event"`
 }
 
-// StalledEvent is the last event of a stalled run. The text of an unfinished message may no longer
+// stalledEvent is the last event of a stalled run. The text of an unfinished message may no longer
 // be in the log.
-type StalledEvent struct {
+type stalledEvent struct {
 	Seq  int64     `json:"seq"`
 	Type EventType `json:"type"`
 	At   Time      `json:"at"`

@@ -315,7 +315,7 @@ type EndpointAttempt struct {
 	Attempt   int                    `json:"attempt"`              // of the message, from 1
 	Status    int                    `json:"http_status,omitzero"` // 0: the endpoint did not answer
 	Succeeded bool                   `json:"succeeded"`            // a status from 200 to 299, without a refusal of Slack
-	Error     string                 `json:"error,omitempty"`      // why it has no answer, or what a refusal of Slack means
+	Error     string                 `json:"error,omitempty"`      // why it has no answer, or what Slack's refusal means
 	Answer    string                 `json:"answer,omitempty"`     // its first KiB, masked
 	TookMs    int64                  `json:"took_ms,omitzero"`     // not of private addresses
 	NextAt    penstock.Time          `json:"next_attempt_at,omitzero"`

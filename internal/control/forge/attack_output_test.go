@@ -486,6 +486,10 @@ func TestAttackOutputClaims(t *testing.T) {
 func TestAttackOutputDeclaresAtOnce(t *testing.T) {
 	publishers(t, func(t *testing.T, p *publisher) {
 		a := p.pushed(shop, "penstock/fix")
+		agent, err := p.Keys.Authenticate(t.Context(), a.APIKey)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var all sync.WaitGroup
 		for i := range 12 {
 			all.Go(func() {
@@ -493,7 +497,7 @@ func TestAttackOutputDeclaresAtOnce(t *testing.T) {
 				if i%2 == 0 {
 					req = aPull
 				}
-				_, _ = p.declare(a, req)
+				_, _ = p.Outputs.Declare(t.Context(), agent, a.Lease.RunID, req)
 				if i == 9 {
 					p.succeeds(a.Lease)
 				}

@@ -26,7 +26,9 @@ func publishers(t *testing.T, test func(*testing.T, *publisher)) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		f := testkit.NewForge(t, t.TempDir())
-		w := &world{testworld.New(t, url, func(d *run.Deps) { d.Forges = testworld.To(t, f) }), f}
+		w := &world{testworld.New(t, url, func(d *run.Deps) {
+			d.Forges, d.TimesByHand = testworld.To(t, f), true
+		}), f}
 		p := &publisher{w, testkit.NewPulls(f)}
 		f.Answer(p.pulls.Answer)
 		w.connected(nil)

@@ -27,6 +27,7 @@ type Outputs struct {
 	forges    *forge.Connections
 	responses *access.Responses
 	log       *slog.Logger
+	pause     time.Duration // between two outputs of a connection
 
 	sending sync.WaitGroup
 	mu      sync.Mutex
@@ -367,7 +368,7 @@ func (s *Outputs) decide(
 const (
 	outputLease  = 3 * time.Minute // longer than a try takes
 	outputTry    = 90 * time.Second
-	outputPause  = time.Second // between two outputs of a connection
+	outputPause  = time.Second
 	minWait      = time.Minute // after a try that a later one may repeat
 	maxWait      = time.Hour
 	outputsGiven = 3 * 24 * time.Hour // how long an output is tried
@@ -394,7 +395,7 @@ func (s *Outputs) DoDue(ctx context.Context) error {
 				s.mu.Unlock()
 			}()
 			for more := true; more; {
-				more = s.doOne(ctx, connection) && share.Pause(ctx, outputPause) == nil
+				more = s.doOne(ctx, connection) && share.Pause(ctx, s.pause) == nil
 			}
 		})
 	}

@@ -74,7 +74,7 @@ type Deps struct {
 	MaxListBytes int64
 	Sessions     access.SessionLimits
 	LocalWorker  bool // a worker will start, and the server is not ready before
-	TimesByHand  bool // no background work fires schedules or announces stalls: tests say what time it is
+	TimesByHand  bool // background work fires no schedules, announces no stalls, rests between no outputs: for tests
 }
 
 // KnownHarnesses returns all harnesses that a run may name.
@@ -224,6 +224,10 @@ func New(d Deps, callers access.Rules, forges forge.Rules) Rules {
 		queueTimeout: d.QueueTimeout, prices: cmp.Or(d.Prices, price.Default()),
 		secrets: callers.Secrets, catalog: catalog, skills: skills, runs: runs, files: runs.files,
 	}
+	pause := outputPause
+	if d.TimesByHand {
+		pause = 0
+	}
 	executions.stall = *cmp.Or(d.Stall, &penstock.StallRule{After: DefaultStallAfter, On: StallAlert})
 	executions.metrics = newMetrics(executions, d.Metrics)
 	return Rules{
@@ -234,7 +238,8 @@ func New(d Deps, callers access.Rules, forges forge.Rules) Rules {
 		Budgets:    &Budgets{store: d.Store, responses: callers.Responses},
 		Usage:      &Usage{store: d.Store, runs: runs},
 		Outputs: &Outputs{
-			runs: runs, forges: forges.Connections, responses: callers.Responses, log: d.Log, active: map[string]bool{},
+			runs: runs, forges: forges.Connections, responses: callers.Responses, log: d.Log, pause: pause,
+			active: map[string]bool{},
 		},
 	}
 }

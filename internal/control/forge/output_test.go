@@ -421,7 +421,7 @@ func TestOutputsOfAForkAreHeld(t *testing.T) {
 		}
 		for _, uid := range []string{outputs[0].UID, outputs[1].UID} {
 			_, err := p.Outputs.Approve(t.Context(), p.Admin, uid)
-			testworld.WantCode(t, err, penstock.CodeConflict, "not held")
+			testworld.WantCode(t, err, penstock.CodeConflict, "already")
 		}
 		p.do()
 		if pulls, _ := p.pulls.All(); len(pulls) != 1 {

@@ -76,6 +76,7 @@ type Published struct {
 	Number       int64
 	Problem      string
 	Wait         time.Duration
+	Draft        bool               // of the pull request
 	PullRequest  *store.PullRequest // what is now known of it; nil: nothing new
 }
 
@@ -163,7 +164,7 @@ func (w publishing) pullRequest(ctx context.Context) Published {
 	case failed != nil:
 		return w.stopped(failed)
 	case found && !strings.Contains(now.Body, w.marker()):
-		return w.done(now, "Somebody else has opened it; its text stays as it is.")
+		return w.foreign(now, "Somebody else has opened it; its text stays as it is.")
 	case found: // by a try whose result is unknown
 		return w.labelled(ctx, w.change(ctx, now, digest(w.title(), w.body())))
 	}
@@ -254,7 +255,7 @@ func (w publishing) change(ctx context.Context, now pull, before string) Publish
 		return w.done(now, problem)
 	case before:
 	default:
-		return w.done(now, "Its text was edited on the forge, and stays as it is.")
+		return w.foreign(now, "Its text was edited on the forge, and stays as it is.")
 	}
 	now, failed := w.api.updatePull(ctx, w.Row.Target.Repository, now.Number, w.title(), w.text())
 	if failed != nil {
@@ -264,10 +265,19 @@ func (w publishing) change(ctx context.Context, now pull, before string) Publish
 }
 
 func (w publishing) done(now pull, problem string) Published {
-	return Published{Done: true, URL: now.URL, Number: now.Number, Problem: problem, PullRequest: &store.PullRequest{
-		BranchOwner: w.owner, Base: now.Base, Branch: now.Head, URL: now.URL, Number: now.Number,
-		Written: digest(w.title(), w.body()),
-	}}
+	return Published{
+		Done: true, URL: now.URL, Number: now.Number, Problem: problem, Draft: now.Draft,
+		PullRequest: &store.PullRequest{
+			BranchOwner: w.owner, Base: now.Base, Branch: now.Head, URL: now.URL, Number: now.Number, Written: digestOf(now),
+		},
+	}
+}
+
+// foreign is done for a pull request whose text is not what the thread has written, and never becomes it.
+func (w publishing) foreign(now pull, problem string) Published {
+	out := w.done(now, problem)
+	out.PullRequest.Written = ""
+	return out
 }
 
 // divided is between the agent's text and what only Penstock writes.

@@ -122,15 +122,11 @@ func (s *Outputs) aim(ctx context.Context, run store.RunRow, req OutputRequest) 
 		return row, err
 	}
 	branch := cmp.Or(req.Branch, append(pushed, "")[0])
-	known := false
-	for _, name := range pushed {
-		known = known || name == branch
-	}
 	switch {
 	case branch == "":
 		return row, penstock.Errorf(penstock.CodeConflict,
 			"the run has pushed no branch to %s: push one first, with git push", to.Path)
-	case !known:
+	case !slices.Contains(pushed, branch):
 		return row, penstock.Invalid("/branch", "must be a branch that the run has pushed to %s: %s", to.Path,
 			cmp.Or(strings.Join(pushed, ", "), "there are no such branches yet"))
 	}
@@ -190,17 +186,10 @@ func checkOutput(req *OutputRequest, mask *secret.Masker) (errs []penstock.Field
 	if errs != nil {
 		return errs
 	}
-	for pointer, text := range map[string]*string{"/title": &req.Title, "/body": &req.Body} {
-		if found := cmp.Or(secret.FindCredential(*text), secret.FindCredential(forge.Plain(*text))); found != "" {
-			bad(pointer, "has %s: leave it out", found)
-		}
-		if *text = mask.String(*text); mask.Found(forge.Plain(*text)) {
-			bad(pointer, "has a secret of the run, in parts: leave it out")
-		}
-	}
+	noTitle, noBody := checkPublished(bad, "/title", &req.Title, mask), checkPublished(bad, "/body", &req.Body, mask)
 	switch req.Kind {
 	case penstock.OutputPullRequest:
-		if strings.TrimSpace(forge.Plain(req.Title)) == "" || strings.ContainsFunc(req.Title, unicode.IsControl) {
+		if noTitle || strings.ContainsFunc(req.Title, unicode.IsControl) {
 			bad("/title", "is required for a pull request, in one line")
 		}
 		for pointer, name := range map[string]string{"/branch": req.Branch, "/base": req.Base} {
@@ -209,7 +198,7 @@ func checkOutput(req *OutputRequest, mask *secret.Masker) (errs []penstock.Field
 			}
 		}
 	case penstock.OutputComment:
-		if strings.TrimSpace(forge.Plain(req.Body)) == "" {
+		if noBody {
 			bad("/body", "is required for a comment")
 		}
 		for pointer, given := range map[string]bool{
@@ -223,6 +212,23 @@ func checkOutput(req *OutputRequest, mask *secret.Masker) (errs []penstock.Field
 		bad("/kind", "must be one of %s", request.Enumerated(penstock.OutputKinds()))
 	}
 	return errs
+}
+
+// checkPublished masks a text, and checks it as people will read it. It returns whether it is empty then.
+func checkPublished(
+	bad func(pointer, format string, args ...any), pointer string, text *string, mask *secret.Masker,
+) (empty bool) {
+	plain := forge.Plain(*text)
+	if found := cmp.Or(secret.FindCredential(*text), secret.FindCredential(plain)); found != "" {
+		bad(pointer, "has %s: leave it out", found)
+	}
+	if masked := mask.String(*text); masked != *text {
+		*text, plain = masked, forge.Plain(masked)
+	}
+	if mask.Found(plain) {
+		bad(pointer, "has a secret of the run, in parts: leave it out")
+	}
+	return strings.TrimSpace(plain) == ""
 }
 
 // decideOutputs says, at the end of a turn, what happens to its outputs. A person releases the outputs of a fork: the
@@ -345,14 +351,15 @@ func (s *Outputs) decide(
 		if _, err := tx.Runs().Lock(ctx, row.RunID); err != nil {
 			return penstock.Output{}, err
 		}
-		changed := false
-		if slices.Contains(from, before) {
-			if changed, err = tx.Forges().ChangeOutput(ctx, row, before, ""); err != nil {
-				return penstock.Output{}, err
-			}
+		if !slices.Contains(from, before) {
+			return penstock.Output{}, penstock.Errorf(penstock.CodeConflict, "the output is %s already", before)
+		}
+		changed, err := tx.Forges().ChangeOutput(ctx, row, before, "")
+		if err != nil {
+			return penstock.Output{}, err
 		}
 		if !changed {
-			return penstock.Output{}, penstock.Errorf(penstock.CodeConflict, "the output is not held")
+			return penstock.Output{}, penstock.Errorf(penstock.CodeConflict, "the output is being done now")
 		}
 		event := row.Event(penstock.Now())
 		if row.State == penstock.OutputQueued {
@@ -472,7 +479,7 @@ func (s *Outputs) do(ctx context.Context, row store.OutputRow) error {
 		if result.PullRequest != nil {
 			err := tx.Forges().SetPullRequest(ctx, *result.PullRequest)
 			if err == nil && !recorded {
-				err = s.recordPullRequest(ctx, tx, row)
+				err = s.recordPullRequest(ctx, tx, row, result.Draft)
 			}
 			if err != nil {
 				return err
@@ -501,13 +508,13 @@ func (s *Outputs) label(ctx context.Context, run store.RunRow) (string, error) {
 }
 
 // recordPullRequest adds the pull request to the artifacts of the run, once, if there is room.
-func (s *Outputs) recordPullRequest(ctx context.Context, tx *store.Tx, row store.OutputRow) error {
+func (s *Outputs) recordPullRequest(ctx context.Context, tx *store.Tx, row store.OutputRow, draft bool) error {
 	n, _, err := tx.Files().ArtifactTotals(ctx, row.RunID)
 	if err != nil || n >= maxArtifacts {
 		return err
 	}
 	status := "open"
-	if row.Payload.Draft != nil && *row.Payload.Draft {
+	if draft {
 		status = "draft"
 	}
 	_, err = recordArtifact(ctx, tx, store.Artifact{

@@ -335,8 +335,8 @@ func (b bound) remedy(r rule, change string) string {
 	case b.fixed:
 		return onlyOperator
 	case r.origin.source == penstock.NetworkForge:
-		return "A connection lets a run only read its repositories. A pull request is declared instead, with \"$PENSTOCK_CLI\" " +
-			"output pr; to allow more, add a rule for " + r.Host + " to " + whereToAdd
+		return "A connection lets a run only read its repositories. A pull request is declared instead, with " +
+			"\"$PENSTOCK_CLI\" output pr; to allow more, add a rule for " + r.Host + " to " + whereToAdd
 	case r.origin.preset != "":
 		return "To allow it, add a rule for " + r.Host + " to " + whereToAdd
 	}

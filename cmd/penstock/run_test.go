@@ -48,7 +48,7 @@ func TestRunFromBeginningToEnd(t *testing.T) {
 	id, _, _ := strings.Cut(got.out, "\n")
 	run := getRun(t, env, id)
 	if diff := cmp.Diff([]any{"From the command line", "nightly", "core", "blue", "CLI"},
-		[]any{run.Title, run.Config.Name, run.Metadata["team"], run.Config.Env["COLOR"], run.Source}); diff != "" {
+		[]any{run.Title, run.Config.Name, run.Metadata["team"], run.Config.Env["COLOR"], string(run.Source)}); diff != "" {
 		t.Errorf("run (-want +got):\n%s", diff)
 	}
 	call(t, env, "run", "get", id).want(t, 0, "SUCCEEDED", "team=core", "From the command line")

@@ -93,6 +93,8 @@ type publishing struct {
 	known []store.PullRequest // of the thread
 	owner store.BranchOwner
 	ref   string // of the repository in the run
+
+	title, body string // as they are published
 }
 
 // Publish does an output once. Whatever an earlier try has done on the forge is found again, so that an output whose
@@ -114,7 +116,10 @@ func (c *Connections) Publish(ctx context.Context, p Publication) (Published, er
 		c.log.Error("cannot do an output", "output_uid", p.Row.UID, "error", err)
 		return Published{Problem: fmt.Sprintf("The tokens of %s cannot be decrypted.", row.Name)}, nil
 	}
-	w := publishing{Publication: p, api: c.api(row.Forge, t.Token), forge: row.Forge}
+	w := publishing{
+		Publication: p, api: c.api(row.Forge, t.Token), forge: row.Forge,
+		title: neutralTitle(p.Row.Payload.Title, nil), body: published(p.Row.Payload.Body),
+	}
 	w.owner = store.BranchOwner{
 		Team: p.Team, Repository: strings.ToLower(row.CloneURL(path)), Owner: p.Row.Owner, RunID: p.Row.RunID,
 	}
@@ -166,10 +171,10 @@ func (w publishing) pullRequest(ctx context.Context) Published {
 	case found && !strings.Contains(now.Body, w.marker()):
 		return w.foreign(now, "Somebody else has opened it; its text stays as it is.")
 	case found: // by a try whose result is unknown
-		return w.labelled(ctx, w.change(ctx, now, digest(w.title(), w.body())))
+		return w.labelled(ctx, w.change(ctx, now, digest(w.title, w.body)))
 	}
 	now, failed = w.api.createPull(ctx, w.Row.Target.Repository, newPull{
-		Title: w.title(), Body: w.text(), Head: branch, Base: base,
+		Title: w.title, Body: w.text(), Head: branch, Base: base,
 		Draft: w.Row.Payload.Draft == nil || *w.Row.Payload.Draft,
 	})
 	if failed != nil {
@@ -251,13 +256,13 @@ func (w publishing) change(ctx context.Context, now pull, before string) Publish
 		problem = "It is still a draft: mark it as ready on the forge."
 	}
 	switch digestOf(now) {
-	case digest(w.title(), w.body()): // also by a try whose result is unknown
+	case digest(w.title, w.body): // also by a try whose result is unknown
 		return w.done(now, problem)
 	case before:
 	default:
 		return w.foreign(now, "Its text was edited on the forge, and stays as it is.")
 	}
-	now, failed := w.api.updatePull(ctx, w.Row.Target.Repository, now.Number, w.title(), w.text())
+	now, failed := w.api.updatePull(ctx, w.Row.Target.Repository, now.Number, w.title, w.text())
 	if failed != nil {
 		return w.stopped(failed)
 	}
@@ -316,7 +321,7 @@ func (w publishing) comment(ctx context.Context) Published {
 			return out
 		}
 	}
-	added, failed := w.api.addComment(ctx, w.Row.Target.Repository, on.Number, w.body()+"\n\n"+mark)
+	added, failed := w.api.addComment(ctx, w.Row.Target.Repository, on.Number, w.body+"\n\n"+mark)
 	if failed != nil {
 		return w.stopped(failed)
 	}
@@ -327,13 +332,12 @@ func (w publishing) comment(ctx context.Context) Published {
 // maxPublished is how many bytes of a text are published. GitHub takes 65,536 characters.
 const maxPublished = 60_000
 
-// body returns the agent's text, in which nothing has an effect.
-func (w publishing) body() string {
-	text := w.Row.Payload.Body
+// published returns an agent's text as it is published: nothing in it has an effect.
+func published(text string) string {
 	out := neutral(text, nil)
-	for short := text; len(out) > maxPublished; { // a part is neutral only by itself
-		short = cut(short, utf8.RuneCountInString(short)*3/4)
-		out = neutral(short, nil) + "\n\n(The rest is left out.)"
+	for len(out) > maxPublished { // a part is neutral only by itself
+		text = cut(text, utf8.RuneCountInString(text)*maxPublished/len(out)*9/10)
+		out = neutral(text, nil) + "\n\n(The rest is left out.)"
 	}
 	return strings.ReplaceAll(strings.TrimSpace(out), divided, "\n\n---\n[Run](")
 }
@@ -343,9 +347,6 @@ func (w publishing) marker() string {
 	sum := sha256.Sum256([]byte(w.owner.Team + "\n" + w.owner.Repository + "\n" + w.owner.Owner))
 	return "<!-- penstock thread " + hex.EncodeToString(sum[:16]) + " -->"
 }
-
-// title returns the title of the pull request, in which nothing has an effect.
-func (w publishing) title() string { return neutralTitle(w.Row.Payload.Title, nil) }
 
 // text returns the text of the pull request: the agent's, and then what only Penstock writes.
 func (w publishing) text() string {
@@ -359,7 +360,7 @@ func (w publishing) text() string {
 	if name = strings.Join(strings.Fields(name), " "); name != "" {
 		about += " · requested by " + name
 	}
-	return fmt.Sprintf("%s%s%s · cost so far $%.2f\n%s", w.body(), divided, about, float64(w.Cost)/1e9, w.marker())
+	return fmt.Sprintf("%s%s%s · cost so far $%.2f\n%s", w.body, divided, about, float64(w.Cost)/1e9, w.marker())
 }
 
 // Plain returns a text of an agent as people read it when it is published. It is for searches.

@@ -69,7 +69,7 @@ func TestDatabaseIsUnavailableForTheFirstMatch(t *testing.T) {
 	s.factory = f.UID
 	w := s.hook(penstock.AuthToken, nil)
 	s.automation(w, `{"type": ["order"]}`, nil)
-	through, mend := testkit.Severed(t, database, "SELECT name, revision, data")
+	through, mend := testkit.Severed(t, database, "SELECT name, alias, revision, data")
 	cut := open(t, through, s.dir, noRate)
 	matching := []byte(`{"type": "order"}`)
 

@@ -570,16 +570,24 @@ func TestAttackOutputAfterCancel(t *testing.T) {
 		p.Finish(a.Lease, penstock.Result{State: penstock.StateSucceeded, KeepOpen: true})
 		p.once(http.MethodPost, testkit.Busy)
 		p.do()
-		uid := p.of(a.Lease.RunID)[0].UID
-		if _, err := p.Outputs.Reject(t.Context(), p.Admin, uid); err != nil {
-			t.Logf("a person cannot discard it: %v", err)
-		}
 		if _, err := p.Runs.Cancel(t.Context(), p.Admin, a.Lease.RunID, false); err != nil {
 			t.Fatal(err)
 		}
 		p.do()
 		if pulls, _ := p.pulls.All(); pulls != nil {
 			t.Errorf("the cancelled run has opened %v", pulls[0]["title"])
+		}
+		b := p.pushed(shop, "penstock/other")
+		p.declared(b, aPull)
+		p.succeeds(b.Lease)
+		p.once(http.MethodPost, testkit.Busy)
+		p.do()
+		if _, err := p.Outputs.Reject(t.Context(), p.Admin, p.of(b.Lease.RunID)[0].UID); err != nil {
+			t.Errorf("a person cannot discard what waits: %v", err)
+		}
+		p.do()
+		if pulls, _ := p.pulls.All(); pulls != nil {
+			t.Errorf("what was discarded has opened %v", pulls[0]["title"])
 		}
 	})
 }

@@ -168,10 +168,10 @@ func (w publishing) pullRequest(ctx context.Context) Published {
 	switch {
 	case failed != nil:
 		return w.stopped(failed)
-	case found && !strings.Contains(now.Body, w.marker()):
-		return w.foreign(now, "Somebody else has opened it; its text stays as it is.")
-	case found: // by a try whose result is unknown
-		return w.labelled(ctx, w.change(ctx, now, digest(w.title, w.body)))
+	case found && digestOf(now) != digest(w.title, w.body):
+		return w.foreign(now, "Somebody else has opened or edited it; its text stays as it is.")
+	case found: // a try whose result is unknown has opened it
+		return w.labelled(ctx, w.done(now, ""))
 	}
 	now, failed = w.api.createPull(ctx, w.Row.Target.Repository, newPull{
 		Title: w.title, Body: w.text(), Head: branch, Base: base,
@@ -342,12 +342,6 @@ func published(text string) string {
 	return strings.ReplaceAll(strings.TrimSpace(out), divided, "\n\n---\n[Run](")
 }
 
-// marker is hidden in the text of a pull request, and tells it from others of the same branch.
-func (w publishing) marker() string {
-	sum := sha256.Sum256([]byte(w.owner.Team + "\n" + w.owner.Repository + "\n" + w.owner.Owner))
-	return "<!-- penstock thread " + hex.EncodeToString(sum[:16]) + " -->"
-}
-
 // text returns the text of the pull request: the agent's, and then what only Penstock writes.
 func (w publishing) text() string {
 	about := w.Link + ")"
@@ -360,7 +354,7 @@ func (w publishing) text() string {
 	if name = strings.Join(strings.Fields(name), " "); name != "" {
 		about += " · requested by " + name
 	}
-	return fmt.Sprintf("%s%s%s · cost so far $%.2f\n%s", w.body, divided, about, float64(w.Cost)/1e9, w.marker())
+	return fmt.Sprintf("%s%s%s · cost so far $%.2f", w.body, divided, about, float64(w.Cost)/1e9)
 }
 
 // Plain returns a text of an agent as people read it when it is published. It is for searches.

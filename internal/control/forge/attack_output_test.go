@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/forge"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
@@ -165,13 +166,22 @@ func TestAttackOutputCutText(t *testing.T) {
 // A secret is not put together again by what removes comments and hidden characters after the check.
 func TestAttackOutputSecretIsJoined(t *testing.T) {
 	publishers(t, func(t *testing.T, p *publisher) {
-		a := p.pushed(shop, "penstock/fix")
+		const own = "p@ssword-of-the-team"
+		_, err := p.Secrets.Create(t.Context(), p.Admin, access.SecretRequest{Name: "OWN", Value: new(own)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := shop
+		req.Config = new(*shop.Config)
+		req.Config.Secrets = []string{"OWN"}
+		a := p.pushed(req, "penstock/fix")
 		token := "ghp_" + strings.Repeat("a", 36)
 		for name, text := range map[string]string{
 			"a comment":          strings.Replace(token, "_", "_<!-- -->", 1),
 			"a hidden character": strings.Replace(token, "_", "_\u200b", 1),
 			"an entity":          strings.Replace(token, "ghp", "g&#104;p", 1),
 			"the run's own key":  a.APIKey,
+			"the run's secret":   strings.Replace(own, "-", "-<!-- -->", 1),
 		} {
 			o, err := p.declare(a, run.OutputRequest{Kind: penstock.OutputComment, Body: text})
 			if err == nil {

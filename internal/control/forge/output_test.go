@@ -364,7 +364,8 @@ func TestAPullRequestOfSomebodyElse(t *testing.T) {
 		p.do()
 		pulls, _ := p.pulls.All()
 		o := p.of(a.Lease.RunID)[0]
-		if len(pulls) != 1 || pulls[0]["body"] != "text" || o.State != penstock.OutputDone || o.Target.PullRequest != 1 {
+		if len(pulls) != 1 || pulls[0]["body"] != "text" || o.State != penstock.OutputDone || o.Problem == "" ||
+			o.Target.PullRequest != 1 {
 			t.Errorf("got %v, %+v", pulls, o)
 		}
 		p.FollowUp(a.Lease.RunID, "more")

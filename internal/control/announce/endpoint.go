@@ -59,10 +59,10 @@ type Endpoints struct {
 	cancel    func(context.Context, penstock.Principal, Question) error
 	replies   chan struct{} // has an element for each reply to a click that is being sent
 
-	mu       sync.Mutex
-	active   map[string]bool // the endpoints to which this server sends
-	replying map[string]int  // the replies by endpoint
-	sending  sync.WaitGroup
+	mu        sync.Mutex
+	replying  map[string]int // the replies by endpoint
+	endpoints share.Singly   // to which this server sends
+	sending   sync.WaitGroup
 }
 
 // Rules are the rules of this package.
@@ -73,7 +73,7 @@ func New(o Options) Rules {
 	return Rules{&Endpoints{
 		store: o.Store, keyset: o.Keyset, responses: o.Responses, log: o.Log, publicURL: o.PublicURL,
 		sender: newSender(o), answer: o.Answer, cancel: o.Cancel, replies: make(chan struct{}, maxReplies),
-		active: map[string]bool{}, replying: map[string]int{},
+		replying: map[string]int{},
 	}}
 }
 

@@ -52,17 +52,12 @@ func (s *Endpoints) Send(ctx context.Context) error {
 		return err
 	}
 	for _, uid := range due {
-		if !s.begin(uid) {
-			continue
-		}
-		s.sending.Go(func() {
-			for more := true; more; {
-				err := s.sendTo(ctx, uid)
-				if err != nil && ctx.Err() == nil {
-					s.log.Error("cannot send messages to an event endpoint", "endpoint_uid", uid, "error", err)
-				}
-				more = s.end(uid, err)
+		s.endpoints.Do(uid, func() error {
+			err := s.sendTo(ctx, uid)
+			if err != nil && ctx.Err() == nil {
+				s.log.Error("cannot send messages to an event endpoint", "endpoint_uid", uid, "error", err)
 			}
+			return err
 		})
 	}
 	return nil
@@ -72,27 +67,9 @@ func (s *Endpoints) Send(ctx context.Context) error {
 func (s *Endpoints) now() penstock.Time { return penstock.TimeOf(s.sender.now()) }
 
 // Wait returns when nothing is being sent any more.
-func (s *Endpoints) Wait() { s.sending.Wait() }
-
-// begin reports whether this server does not send to an endpoint yet. Otherwise it looks once more before it ends.
-func (s *Endpoints) begin(uid string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, active := s.active[uid]
-	s.active[uid] = active
-	return !active
-}
-
-// end reports whether something may have come to send since it was looked for.
-func (s *Endpoints) end(uid string, err error) (more bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.active[uid] && err == nil {
-		s.active[uid] = false
-		return true
-	}
-	delete(s.active, uid)
-	return false
+func (s *Endpoints) Wait() {
+	s.endpoints.Wait()
+	s.sending.Wait()
 }
 
 // sendTo sends what is due to one endpoint, until nothing is.

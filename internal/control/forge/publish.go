@@ -273,7 +273,7 @@ func (w publishing) done(now pull, problem string) Published {
 	return Published{
 		Done: true, URL: now.URL, Number: now.Number, Problem: problem, Draft: now.Draft,
 		PullRequest: &store.PullRequest{
-			BranchOwner: w.owner, Base: now.Base, Branch: now.Head, URL: now.URL, Number: now.Number, Written: digestOf(now),
+			BranchOwner: w.owner, Base: now.Base, Branch: now.Head, Number: now.Number, Written: digestOf(now),
 		},
 	}
 }

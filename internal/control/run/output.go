@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -29,9 +28,7 @@ type Outputs struct {
 	log       *slog.Logger
 	pause     time.Duration // between two outputs of a connection
 
-	sending sync.WaitGroup
-	mu      sync.Mutex
-	active  map[string]bool // the connections for which this server does outputs
+	sending share.Singly // by connection
 }
 
 // OutputRequest declares an output.
@@ -52,7 +49,6 @@ type OutputList struct {
 
 // Limits of outputs.
 const (
-	maxTurnOutputs = 20 // of all kinds
 	maxOutputTitle = 255
 	maxOutputBody  = 64 << 10
 	maxOutputList  = 200
@@ -160,15 +156,13 @@ func addOutput(ctx context.Context, tx *store.Tx, execution int, row *store.Outp
 	if row.Turn, err = tx.Files().Turn(ctx, run.ID, prompt); err != nil {
 		return err
 	}
-	for kind, most := range map[penstock.OutputKind]int{row.Kind: perTurn[row.Kind], "": maxTurnOutputs} {
-		n, err := tx.Forges().CountOutputs(ctx, run.ID, row.Turn, kind)
-		if err != nil {
-			return err
-		}
-		if n >= most {
-			return penstock.Errorf(penstock.CodeConflict, "the turn has declared %d outputs of the kind %s already, the maximum",
-				n, cmp.Or(string(kind), "any"))
-		}
+	n, err := tx.Forges().CountOutputs(ctx, run.ID, row.Turn, row.Kind)
+	if err != nil {
+		return err
+	}
+	if n >= perTurn[row.Kind] {
+		return penstock.Errorf(penstock.CodeConflict, "the turn has declared %d outputs of the kind %s already, the maximum",
+			n, row.Kind)
 	}
 	if err := tx.Forges().AddOutput(ctx, *row); err != nil {
 		return err
@@ -243,30 +237,33 @@ func decideOutputs(ctx context.Context, tx *store.Tx, run store.RunRow, r pensto
 		return err
 	}
 	now := penstock.Now()
+	if r.State != penstock.StateSucceeded && (r.State != penstock.StateBlocked || interrupted) {
+		discarded, err := tx.Forges().DiscardOutputs(ctx, run.ID, false, now)
+		if err != nil {
+			return err
+		}
+		return tx.Events().Append(ctx, run.ID, discarded...)
+	}
 	// A comment is about the pull request of its turn.
 	slices.SortStableFunc(list, func(a, b store.OutputRow) int {
 		return cmp.Compare(slices.Index(penstock.OutputKinds(), a.Kind), slices.Index(penstock.OutputKinds(), b.Kind))
 	})
+	var held []penstock.Draft
 	for i, row := range list {
-		switch {
-		case r.State != penstock.StateSucceeded && (r.State != penstock.StateBlocked || interrupted):
-			row.State, row.Problem = penstock.OutputDiscarded, "The turn did not end well."
-		case run.ForkedFrom != nil:
+		if run.ForkedFrom != nil {
 			row.State = penstock.OutputHeld
-		default:
+			held = append(held, row.Event(now))
+		} else {
 			row.State, row.QueuedAt, row.DueAt = penstock.OutputQueued, now+penstock.Time(i), now
 		}
 		if _, err := tx.Forges().ChangeOutput(ctx, row, penstock.OutputDeclared, ""); err != nil {
 			return err
 		}
-		if row.State == penstock.OutputQueued {
-			continue
-		}
-		if err := tx.Events().Append(ctx, run.ID, row.Event(now)); err != nil {
-			return err
-		}
 	}
-	return nil
+	if held == nil {
+		return nil
+	}
+	return tx.Events().Append(ctx, run.ID, held...)
 }
 
 // OfRun lists the outputs of a run in the order in which they were declared.
@@ -388,23 +385,7 @@ func (s *Outputs) DoDue(ctx context.Context) error {
 		return err
 	}
 	for _, connection := range due {
-		s.mu.Lock()
-		busy := s.active[connection]
-		s.active[connection] = true
-		s.mu.Unlock()
-		if busy {
-			continue
-		}
-		s.sending.Go(func() {
-			defer func() {
-				s.mu.Lock()
-				delete(s.active, connection)
-				s.mu.Unlock()
-			}()
-			for more := true; more; {
-				more = s.doOne(ctx, connection) && share.Pause(ctx, s.pause) == nil
-			}
-		})
+		s.sending.Do(connection, func() error { return s.doAll(ctx, connection) })
 	}
 	return nil
 }
@@ -412,18 +393,24 @@ func (s *Outputs) DoDue(ctx context.Context) error {
 // Wait returns when no output is being done any more.
 func (s *Outputs) Wait() { s.sending.Wait() }
 
-// doOne does one output of a connection. It returns false if there is nothing to do.
-func (s *Outputs) doOne(ctx context.Context, connection string) bool {
-	now := penstock.Now()
-	row, found, err := s.runs.store.Forges.ClaimOutput(ctx, connection, now, now.Add(outputLease))
-	if err == nil && found {
-		err = s.do(ctx, row)
+// doAll does the outputs of a connection until none is due.
+func (s *Outputs) doAll(ctx context.Context, connection string) error {
+	for {
+		now := penstock.Now()
+		row, found, err := s.runs.store.Forges.ClaimOutput(ctx, connection, now, now.Add(outputLease))
+		if err == nil && found {
+			err = s.do(ctx, row)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.log.Error("cannot do an output; trying again", "connection_uid", connection, "output_uid", row.UID, "error", err)
+		}
+		if err != nil || !found {
+			return err
+		}
+		if err := share.Pause(ctx, s.pause); err != nil {
+			return err
+		}
 	}
-	if err != nil && ctx.Err() == nil {
-		s.log.Error("cannot do an output; trying again", "connection_uid", connection, "output_uid", row.UID, "error", err)
-		return false
-	}
-	return found
 }
 
 // do does a claimed output once, and stores what has come of it.

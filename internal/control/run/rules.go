@@ -239,7 +239,6 @@ func New(d Deps, callers access.Rules, forges forge.Rules) Rules {
 		Usage:      &Usage{store: d.Store, runs: runs},
 		Outputs: &Outputs{
 			runs: runs, forges: forges.Connections, responses: callers.Responses, log: d.Log, pause: pause,
-			active: map[string]bool{},
 		},
 	}
 }

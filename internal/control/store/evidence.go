@@ -93,11 +93,13 @@ func evidenceOf(ctx context.Context, q evidenceReader, runID, promptState string
 }
 
 // outputsOf counts outputs that were not discarded, artifacts whose content is stored, and pull requests that the
-// proxy observed.
+// proxy observed. The artifact of an output has its uid.
 func outputsOf(ctx context.Context, q evidenceReader, runID string) (n int, err error) {
 	if err := q.row(ctx, `SELECT count(*)
-		FROM outputs
-		WHERE run_id = $1 AND state <> 'discarded'`, runID).Scan(&n); err != nil {
+		FROM outputs o
+		WHERE o.run_id = $1 AND o.state <> 'discarded' AND NOT EXISTS (
+			SELECT 1 FROM artifacts a WHERE a.uid = o.uid
+		)`, runID).Scan(&n); err != nil {
 		return 0, err
 	}
 	rows, err := q.query(ctx, "SELECT type, data FROM artifacts WHERE run_id = $1", runID)

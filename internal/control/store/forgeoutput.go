@@ -70,13 +70,13 @@ func (fs Forges) Output(ctx context.Context, team, uid string) (OutputRow, error
 	return only(list, err, "output", uid)
 }
 
-// CountOutputs returns how many outputs of a kind ("": of all) a turn has declared. Discarded ones do not count.
+// CountOutputs returns how many outputs of a kind a turn has declared. Discarded ones do not count.
 func (fs ForgesTx) CountOutputs(
 	ctx context.Context, runID string, turn int64, kind penstock.OutputKind,
 ) (n int, err error) {
 	err = fs.tx.row(ctx, `SELECT count(*)
 		FROM outputs
-		WHERE run_id = $1 AND turn = $2 AND ($3 = '' OR kind = $3) AND state <> $4`,
+		WHERE run_id = $1 AND turn = $2 AND kind = $3 AND state <> $4`,
 		runID, turn, string(kind), string(penstock.OutputDiscarded)).Scan(&n)
 	return n, wrapf(err, "count the outputs of run %s", runID)
 }
@@ -86,7 +86,7 @@ func (fs ForgesTx) AddOutput(ctx context.Context, r OutputRow) error {
 	return wrapf(outputFields.add(ctx, fs.tx, &r), "store an output of run %s", r.RunID)
 }
 
-// Undecided locks the outputs of a run that the end of their turn decides about, and lists them in order.
+// Undecided locks what the turn in progress of a run has declared, and lists it in order.
 func (fs ForgesTx) Undecided(ctx context.Context, runID string) ([]OutputRow, error) {
 	return readOutputs(ctx, fs.tx, "WHERE o.run_id = $1 AND o.state = $2 ORDER BY o.created_at, o.uid"+fs.tx.s.d.lock,
 		runID, string(penstock.OutputDeclared))
@@ -105,16 +105,14 @@ func (fs ForgesTx) ChangeOutput(
 	return n > 0, wrapf(err, "store output %s", r.UID)
 }
 
-// discardOutputs discards what the turn in progress has declared, since it does not end well, and for a run that is
-// cancelled also what was not done yet. It returns the events.
-func (fs ForgesTx) discardOutputs(ctx context.Context, m Move, now penstock.Time) ([]penstock.Draft, error) {
-	cancelled := m.To == penstock.StateCancelled
-	if m.Run.State != penstock.StateInProgress && !cancelled {
-		return nil, nil
-	}
+// DiscardOutputs discards what the turn in progress of a locked run has declared, since it does not end well, and for
+// a run that is cancelled also what was not done yet. It returns the events.
+func (fs ForgesTx) DiscardOutputs(
+	ctx context.Context, runID string, cancelled bool, now penstock.Time,
+) ([]penstock.Draft, error) {
 	list, err := readOutputs(ctx, fs.tx, `WHERE o.run_id = $1
 			AND (o.state = $2 OR $3 = 1 AND o.lease = '' AND o.state IN ('queued', 'held'))
-		ORDER BY o.created_at, o.uid`+fs.tx.s.d.lock, m.Run.ID, string(penstock.OutputDeclared), flag(cancelled))
+		ORDER BY o.created_at, o.uid`+fs.tx.s.d.lock, runID, string(penstock.OutputDeclared), flag(cancelled))
 	if err != nil {
 		return nil, err
 	}
@@ -206,32 +204,32 @@ func (fs Forges) ClaimOutput(
 type PullRequest struct {
 	BranchOwner
 
-	Base, Branch, URL string
-	Number            int64
-	Written           string // SHA-256 of the title and the text that the forge had after the last change
+	Base, Branch string
+	Number       int64
+	Written      string // SHA-256 of the title and the text that the forge had after the last change
 }
 
 // PullRequests lists the pull requests of a thread in a repository.
 func (fs Forges) PullRequests(ctx context.Context, o BranchOwner) ([]PullRequest, error) {
-	rows, err := fs.s.query(ctx, `SELECT base, branch, number, url, written
+	rows, err := fs.s.query(ctx, `SELECT base, branch, number, written
 		FROM pull_requests
 		WHERE team = $1 AND repository = $2 AND owner = $3
 		ORDER BY updated_at DESC`, o.Team, o.Repository, o.Owner)
 	return collect(fs.s, rows, err, "pull requests", func(r *PullRequest) []any {
 		r.BranchOwner = o
-		return []any{&r.Base, &r.Branch, &r.Number, &r.URL, &r.Written}
+		return []any{&r.Base, &r.Branch, &r.Number, &r.Written}
 	})
 }
 
 // SetPullRequest stores what an output has opened or changed.
 func (fs ForgesTx) SetPullRequest(ctx context.Context, r PullRequest) error {
 	_, err := fs.tx.exec(ctx, `INSERT INTO pull_requests
-		(team, repository, owner, base, branch, number, url, written, run_id, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+		(team, repository, owner, base, branch, number, written, run_id, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)
 		ON CONFLICT (team, repository, owner, base) DO UPDATE SET
-			branch = excluded.branch, number = excluded.number, url = excluded.url, written = excluded.written,
+			branch = excluded.branch, number = excluded.number, written = excluded.written,
 			run_id = excluded.run_id, updated_at = excluded.updated_at`,
-		r.Team, r.Repository, r.Owner, r.Base, r.Branch, r.Number, r.URL, r.Written, r.RunID, int64(penstock.Now()))
+		r.Team, r.Repository, r.Owner, r.Base, r.Branch, r.Number, r.Written, r.RunID, int64(penstock.Now()))
 	return wrapf(err, "store pull request %d", r.Number)
 }
 

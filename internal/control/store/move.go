@@ -70,8 +70,10 @@ func (rs RunsTx) End(ctx context.Context, m Move) (penstock.State, error) {
 		m = m.with("stalled_since", m.Run.Stalled.Since)
 	}
 	now := penstock.Now()
-	if m.discarded, err = rs.tx.Forges().discardOutputs(ctx, m, now); err != nil {
-		return from, err
+	if cancelled := m.To == penstock.StateCancelled; cancelled || from == penstock.StateInProgress {
+		if m.discarded, err = rs.tx.Forges().DiscardOutputs(ctx, m.Run.ID, cancelled, now); err != nil {
+			return from, err
+		}
 	}
 	return m.To, rs.write(ctx, m, ending{evidence, hollow, succeeds}, unread, now)
 }

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/penstock-dev/penstock/internal/control/share"
+	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
 func TestWorkForAKeyIsDoneOnceAtATime(t *testing.T) {
@@ -27,8 +29,18 @@ func TestWorkForAKeyIsDoneOnceAtATime(t *testing.T) {
 			<-release
 			return tt.err
 		}
-		s.Do("a", work)
+		var returned atomic.Bool
+		go func() {
+			s.Do("a", work)
+			returned.Store(true)
+		}()
 		<-begun
+		testkit.Eventually(t, 10*time.Second, func() error {
+			if !returned.Load() {
+				return errors.New("the caller waits for the work")
+			}
+			return nil
+		})
 		for range 5 {
 			s.Do("a", work)
 		}

@@ -23,13 +23,17 @@ type Forge struct {
 	Factories []string `json:"factories,omitempty"`
 	// Repositories lists the repositories that runs may use, as owner/name or owner/*. None: all that
 	// the bot can read.
-	Repositories []string    `json:"repositories,omitempty"`
-	Status       ForgeStatus `json:"status"`
-	Problem      string      `json:"problem,omitempty"` // why it is not connected
-	ExpiresAt    Time        `json:"expires_at,omitzero"`
-	CheckedAt    Time        `json:"checked_at,omitzero"` // when the forge last answered
-	CreatedAt    Time        `json:"created_at"`
-	UpdatedAt    Time        `json:"updated_at"`
+	Repositories []string `json:"repositories,omitempty"`
+	// IngressURL is where the forge sends its deliveries, signed with Secret, which only the responses show that
+	// create it.
+	IngressURL string      `json:"ingress_url,omitempty"`
+	Secret     string      `json:"secret,omitempty"`
+	Status     ForgeStatus `json:"status"`
+	Problem    string      `json:"problem,omitempty"` // why it is not connected
+	ExpiresAt  Time        `json:"expires_at,omitzero"`
+	CheckedAt  Time        `json:"checked_at,omitzero"` // when the forge last answered
+	CreatedAt  Time        `json:"created_at"`
+	UpdatedAt  Time        `json:"updated_at"`
 }
 
 // ForgeBot is the account of a forge that a connection acts as.

@@ -55,10 +55,11 @@ func New(d run.Deps) *Rules {
 		},
 	})
 	r.forges = forge.New(forge.Options{
-		Store: d.Store, Keyset: d.Keyset, Responses: r.Responses, Log: d.Log, Outbound: d.Forges,
+		Store: d.Store, Keyset: d.Keyset, Responses: r.Responses, Log: d.Log, PublicURL: d.PublicURL,
+		Outbound: d.Forges,
 	})
 	r.runs = run.New(d, r.who, r.forges)
-	r.starts = factory.New(d, r.who, r.runs)
+	r.starts = factory.New(d, r.who, r.forges, r.runs)
 	r.announces = announce.New(announce.Options{
 		Store: d.Store, Keyset: d.Keyset, Responses: r.Responses, Log: d.Log, PublicURL: d.PublicURL,
 		Networks: d.EventNetworks, Resolve: d.EventResolve, Dial: d.EventDial, Now: d.EventNow,

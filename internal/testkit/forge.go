@@ -120,6 +120,10 @@ func (f *Forge) serve(w http.ResponseWriter, r *http.Request) bool {
 			})
 		}
 		respond(w, http.StatusOK, list)
+	case strings.HasSuffix(path, "/assignees"): // all accounts that may write
+		respond(w, http.StatusOK, []any{map[string]any{"id": 42, "login": "penstock-bot"}, map[string]any{
+			"id": 3, "login": "ada",
+		}})
 	case path == "/repos/search":
 		respond(w, http.StatusOK, map[string]any{"ok": true, "data": []any{}})
 	case strings.HasPrefix(path, "/repos/acme/shop") && r.Method == http.MethodGet:

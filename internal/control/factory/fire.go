@@ -34,6 +34,7 @@ type Cause struct {
 	TriggerURL string
 	Payload    trigger.Value            // of the delivery, for the title and the subject
 	Scheme     penstock.SignatureScheme // of the webhook
+	Repository *penstock.RunRepository  // of an event of a connection: the run works on it, unless its agent says on what
 	Creator    *penstock.Actor          // who starts the run by hand; nil: the automation
 	KeyUID     string                   // of the creator
 	PaidBy     []string                 // keys that pay for the run, besides the automation's own
@@ -133,6 +134,11 @@ func (t *RunTemplate) Stamp(ctx context.Context, on Cause) (*store.NewRun, error
 		started.Creator, started.KeyUID = on.Creator, on.KeyUID
 	}
 	started.Payers = penstock.MorePayers(started.Payers, on.PaidBy...)
+	if on.Repository != nil {
+		if err := t.runs.WorkOn(ctx, &started, *on.Repository); err != nil {
+			return nil, err
+		}
+	}
 	if err := t.runs.CheckPrice(ctx, started.RunRow); err != nil {
 		return nil, err
 	}

@@ -40,7 +40,13 @@ func (s *Deliveries) List(
 func (s *Deliveries) webhookOf(
 	ctx context.Context, p penstock.Principal, factoryUID, webhookUID string,
 ) (store.WebhookRow, error) {
-	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
+	scope := penstock.ScopeFactoriesManage
+	if factoryUID == "" { // of a connection
+		if scope = penstock.ScopeForgesManage; p.IsAgent() {
+			return store.WebhookRow{}, access.RefuseAgent(p, "read deliveries of connections")
+		}
+	}
+	if err := access.Require(p, scope); err != nil {
 		return store.WebhookRow{}, err
 	}
 	return s.store.Webhooks.Find(ctx, p.Team, factoryUID, webhookUID)

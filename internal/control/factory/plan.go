@@ -39,6 +39,7 @@ type Plan struct {
 // reads, so that many automations stay fast.
 type planEntry struct {
 	automation *planned
+	works      []string             // on what its factory works, if the webhook is of a connection
 	waits      [len(roles)]planWait // by the role of the events
 }
 
@@ -135,7 +136,7 @@ func (s *Receiver) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, er
 			return nil, err
 		}
 	}
-	automations, err := s.store.Automations.OfWebhook(ctx, row)
+	automations, works, err := s.listening(ctx, row)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +148,7 @@ func (s *Receiver) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, er
 		}
 		p.size += size
 		p.filtered = p.filtered || strings.Contains(a.Title, "{{") || a.Subject != "" // they show values of the payload
-		entry := planEntry{automation: one}
+		entry := planEntry{automation: one, works: works[a.FactoryUID]}
 		for role, c := range one.waits {
 			for _, f := range c.filters {
 				p.filtered = p.filtered || !f.MatchesAll()

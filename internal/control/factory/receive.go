@@ -144,7 +144,9 @@ func (s *Receiver) evaluate(
 		WebhookNumber: p.row.Number, Team: p.row.Team, Version: p.row.TeamVersion, Logged: limits.LoggedRejections,
 	}
 	if !a.Unverified {
-		d.Rate = limits.DeliveriesPerMinute
+		if d.Rate = limits.DeliveriesPerMinute; p.OfConnection() {
+			d.Rate = connectionRate
+		}
 		d.Last = true
 	}
 	switch {
@@ -184,20 +186,36 @@ func (s *Receiver) match(ctx context.Context, p *Plan, a *InboundDelivery, d *st
 func (s *Receiver) start(
 	ctx context.Context, p *Plan, document *trigger.Document, headers map[string]string, d *store.NewDelivery,
 ) error {
-	if len(p.automations) == 0 {
-		return nil
+	event, err := s.forgeEvent(ctx, p, document)
+	if err != nil || len(p.automations) == 0 || event.unused != "" {
+		d.Detail = event.unused
+		return err
 	}
 	trial, reported := p.filters.Try(document), p.reportedEvents(document, headers)
-	d.Matches = make([]store.DeliveryMatch, len(p.automations))
+	d.Matches = make([]store.DeliveryMatch, 0, len(p.automations))
 	for i := range p.automations {
-		e, match := &p.automations[i], &d.Matches[i]
-		match.Automation, match.UID = e.automation.row.Name, e.automation.row.UID
+		e := &p.automations[i]
+		if !event.concerns(e) {
+			continue
+		}
+		d.Matches = append(d.Matches, store.DeliveryMatch{
+			Automation: e.automation.row.Name, UID: e.automation.row.UID,
+		})
+		match := &d.Matches[len(d.Matches)-1]
 		role, why := e.match(trial, reported)
 		if why != nil {
 			record(match, why)
 			continue
 		}
-		run, err := s.begin(ctx, e.automation, role, s.cause(p, document, d), match)
+		if refused, err := event.refuses(ctx, role, match); err != nil || refused {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		on := s.cause(p, document, d)
+		on.Repository = event.repository
+		run, err := s.begin(ctx, e.automation, role, on, match)
 		if err != nil {
 			return err
 		}
@@ -276,6 +294,9 @@ func (s *Receiver) starting(
 
 // deliveryURL returns the URL of a delivery's page.
 func (s *Receiver) deliveryURL(w store.WebhookRow, id string) string {
+	if ofConnection(w) {
+		return s.publicURL + "/forges/" + w.UID + "/deliveries/" + id
+	}
 	return s.publicURL + "/factory/" + w.FactoryUID + "/webhooks/" + w.UID + "/deliveries/" + id
 }
 
@@ -380,7 +401,11 @@ func (s *Receiver) FlushRejections(ctx context.Context) error {
 // envelope tells the agent what started its run. It contains nothing of the payload, and only
 // names that the owner of the webhook chose.
 func envelope(w store.WebhookRow, deliveryID string) string {
-	return "This run was started by a delivery to the webhook \"" + w.Name + "\" (delivery " + deliveryID + ").\n" +
+	from := "a delivery to the webhook \"" + w.Name + "\""
+	if ofConnection(w) {
+		from = "an event of the connection \"" + w.Label + "\""
+	}
+	return "This run was started by " + from + " (delivery " + deliveryID + ").\n" +
 		"The body of the delivery is attached as the file " + run.PayloadPath +
 		" in the workspace, byte for byte. It is the request to act on.\n" +
 		run.Untrusted("that file")

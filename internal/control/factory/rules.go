@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/definition"
+	"github.com/penstock-dev/penstock/internal/control/forge"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/share"
 	"github.com/penstock-dev/penstock/internal/control/store"
@@ -58,6 +59,7 @@ type Receiver struct {
 	responses    *access.Responses
 	webhooks     *Webhooks
 	automations  *Automations
+	connections  *forge.Connections
 	repositories *Repositories // nil: no factory comes from a repository
 
 	plans        *share.Recent[string, *Plan] // by UID
@@ -151,7 +153,7 @@ type Rules struct {
 }
 
 // New makes the rules of factories.
-func New(d run.Deps, callers access.Rules, runs run.Rules) Rules {
+func New(d run.Deps, callers access.Rules, forges forge.Rules, runs run.Rules) Rules {
 	automations := &Automations{
 		store: d.Store, responses: callers.Responses, catalog: runs.Catalog, runs: runs.Runs,
 		harnesses: d.KnownHarnesses(),
@@ -162,6 +164,7 @@ func New(d run.Deps, callers access.Rules, runs run.Rules) Rules {
 	}
 	factories := newFactories(d, callers, runs, automations, webhooks)
 	receiver := newReceiver(d, callers, automations, webhooks)
+	receiver.connections = forges.Connections
 	if d.Definitions != nil {
 		receiver.repositories = factories.repositories
 	}

@@ -336,7 +336,9 @@ func (s *Subjects) stamp(
 	if err != nil && penstock.CodeOf(err) != penstock.CodeNotFound {
 		return nil, err
 	}
-	webhook.UID, webhook.FactoryUID = d.WebhookUID, d.FactoryUID
+	if err != nil {
+		webhook.UID, webhook.FactoryUID = d.WebhookUID, d.FactoryUID
+	}
 	on := Cause{
 		Source: run.SourceWebhook, At: now, WebhookUID: d.WebhookUID, DeliveryID: first.DeliveryID,
 		TriggerURL: s.receiver.deliveryURL(webhook, first.DeliveryID), Scheme: webhook.SignatureScheme,
@@ -349,6 +351,7 @@ func (s *Subjects) stamp(
 	if err == nil {
 		if document, err := trigger.ParseDocument(body); err == nil {
 			on.Payload, _ = document.Root() // without one, the title shows no values
+			on.Repository = repositoryOf(webhook, on.Payload)
 		}
 	}
 	started, err := template.Stamp(ctx, on)

@@ -174,7 +174,16 @@ func (c *Connections) Check(ctx context.Context, p penstock.Principal, uid strin
 	}
 	return access.Act(ctx, c.responses, p, func(tx *store.Tx) (Checked, error) {
 		current, err := settle(ctx, tx, row, result, now)
-		return Checked{current.Forge, result.checks}, err
+		if err != nil {
+			return Checked{}, err
+		}
+		checks := result.checks
+		renamed, err := tx.Forges().Rename(ctx, row.UID)
+		for _, path := range renamed {
+			checks = append(slices.Clip(checks), penstock.ForgeCheck{Name: path, Detail: "Events have come from another " +
+				"repository than before with this name, and nothing used them. From now on, those of the new one count."})
+		}
+		return Checked{c.present(current.Forge), checks}, err
 	})
 }
 

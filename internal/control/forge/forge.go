@@ -30,6 +30,7 @@ type Options struct {
 	Keyset    *secret.Keyset
 	Responses *access.Responses
 	Log       *slog.Logger
+	PublicURL string // where forges reach the server, without a trailing slash
 	// Outbound connects to forges; nil: public ones, directly.
 	Outbound *egress.Outbound
 }
@@ -41,6 +42,9 @@ type Connections struct {
 	responses *access.Responses
 	log       *slog.Logger
 	http      *http.Client
+	publicURL string
+
+	permissions permissions
 }
 
 // Rules are the rules of this package.
@@ -54,7 +58,7 @@ func New(o Options) Rules {
 	transport := o.Outbound.Transport()
 	transport.MaxResponseHeaderBytes = 64 << 10
 	return Rules{&Connections{
-		store: o.Store, keyset: o.Keyset, responses: o.Responses, log: o.Log,
+		store: o.Store, keyset: o.Keyset, responses: o.Responses, log: o.Log, publicURL: o.PublicURL,
 		http: &http.Client{
 			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -150,7 +154,7 @@ func (c *Connections) List(ctx context.Context, p penstock.Principal) ([]penstoc
 	rows, err := c.store.Forges.List(ctx, p.Team)
 	list := make([]penstock.Forge, len(rows))
 	for i, row := range rows {
-		list[i] = row.Forge
+		list[i] = c.present(row.Forge)
 	}
 	return list, err
 }
@@ -158,7 +162,10 @@ func (c *Connections) List(ctx context.Context, p penstock.Principal) ([]penstoc
 // Read returns one connection.
 func (c *Connections) Read(ctx context.Context, p penstock.Principal, uid string) (penstock.Forge, error) {
 	row, err := c.find(ctx, p, uid)
-	return row.Forge, err
+	if err != nil {
+		return penstock.Forge{}, err
+	}
+	return c.present(row.Forge), nil
 }
 
 func (c *Connections) find(ctx context.Context, p penstock.Principal, uid string) (store.ForgeRow, error) {
@@ -235,7 +242,11 @@ func (c *Connections) add(
 		if err := access.UseFactories(ctx, tx, row.Team, "/factories", row.Factories); err != nil {
 			return out, err
 		}
-		return row.Forge, tx.Forges().Add(ctx, row)
+		if err := tx.Forges().Add(ctx, row); err != nil {
+			return out, err
+		}
+		secret, err := c.addIngress(ctx, tx, row)
+		return c.reveal(row.Forge, secret), err
 	})
 }
 

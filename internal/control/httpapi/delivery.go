@@ -18,6 +18,14 @@ const rejected penstock.Outcome = "rejected"
 // maxDeliverySearch limits the text that a search of payloads looks for, in bytes.
 const maxDeliverySearch = 200
 
+// logOf returns the factory and the webhook whose log a request reads. A connection to a forge has no factory.
+func logOf(c *call) (factoryUID, webhookUID string) {
+	if uid := c.param("wuid"); uid != "" {
+		return c.param("uid"), uid
+	}
+	return "", c.param("uid")
+}
+
 func (h deliveries) list(c *call) error {
 	q := c.query()
 	dq := penstock.DeliveryQuery{
@@ -39,17 +47,20 @@ func (h deliveries) list(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	return c.ok(h.rules.List(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), dq))
+	of, webhook := logOf(c)
+	return c.ok(h.rules.List(c.ctx(), c.principal, of, webhook, dq))
 }
 
 func (h deliveries) read(c *call) error {
-	return c.ok(h.rules.Read(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did")))
+	of, webhook := logOf(c)
+	return c.ok(h.rules.Read(c.ctx(), c.principal, of, webhook, c.param("did")))
 }
 
 // deliveryPayload sends the body byte for byte. Anybody may have written it, so it is a download
 // that no browser shows.
 func (h deliveries) payload(c *call) error {
-	payload, err := h.rules.Payload(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
+	of, webhook := logOf(c)
+	payload, err := h.rules.Payload(c.ctx(), c.principal, of, webhook, c.param("did"))
 	if err != nil {
 		return err
 	}
@@ -61,5 +72,6 @@ func (h deliveries) payload(c *call) error {
 }
 
 func (h deliveries) replay(c *call) error {
-	return c.created(h.rules.Replay(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did")))
+	of, webhook := logOf(c)
+	return c.created(h.rules.Replay(c.ctx(), c.principal, of, webhook, c.param("did")))
 }

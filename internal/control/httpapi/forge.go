@@ -75,3 +75,11 @@ func (h forges) repositories(c *call) error {
 	}
 	return c.respond(http.StatusOK, list)
 }
+
+func (h forges) rotateSecret(c *call) error {
+	var req forge.SecretRequest
+	if err := c.decodeAny(&req); err != nil {
+		return err
+	}
+	return c.ok(h.rules.RotateSecret(c.ctx(), c.principal, c.param("uid"), req))
+}

@@ -481,7 +481,7 @@ func forgeRoutes(h *handlers) []Route {
 	return []Route{
 		{
 			Method: post, Pattern: "/forges", Scope: forgesManage, handle: h.forges.create, status: http.StatusCreated,
-			Who: "CLI, dashboard",
+			showsOnce: true, Who: "CLI, dashboard",
 		},
 		{Method: get, Pattern: "/forges", Scope: forgesManage, handle: h.forges.list, Who: "CLI, dashboard"},
 		{Method: get, Pattern: "/forges/{uid}", Scope: forgesManage, handle: h.forges.read, Who: "CLI"},
@@ -491,6 +491,26 @@ func forgeRoutes(h *handlers) []Route {
 		{
 			Method: get, Pattern: "/forges/{uid}/repositories", Scope: forgesManage, handle: h.forges.repositories,
 			Who: "CLI, dashboard",
+		},
+		{
+			Method: post, Pattern: "/forges/{uid}/rotate-secret", Scope: forgesManage, handle: h.forges.rotateSecret,
+			showsOnce: true, Who: "CLI, dashboard",
+		},
+		{
+			Method: get, Pattern: "/forges/{uid}/deliveries", Scope: forgesManage, handle: h.deliveries.list,
+			Who: "CLI, dashboard",
+		},
+		{
+			Method: get, Pattern: "/forges/{uid}/deliveries/{did}", Scope: forgesManage, handle: h.deliveries.read,
+			Who: "CLI, dashboard; people who check why no run started",
+		},
+		{
+			Method: get, Pattern: "/forges/{uid}/deliveries/{did}/payload", Scope: forgesManage,
+			handle: h.deliveries.payload, Who: "CLI, dashboard",
+		},
+		{
+			Method: post, Pattern: "/forges/{uid}/deliveries/{did}/replay", Scope: forgesManage,
+			handle: h.deliveries.replay, status: http.StatusCreated, Who: "people who fixed an automation",
 		},
 	}
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 
 	"github.com/penstock-dev/penstock"
@@ -97,3 +98,24 @@ func checkReach(p penstock.Principal, run *store.NewRun, policy penstock.Network
 
 // MaxRunRepositories is how many repositories one configuration may name.
 const MaxRunRepositories = 20
+
+// WorkOn gives a run the repository that the event is about which starts it, unless its configuration says on what
+// it works.
+func (s *Runs) WorkOn(ctx context.Context, run *store.NewRun, r penstock.RunRepository) error {
+	if run.Config.Repositories != nil {
+		return nil
+	}
+	config := *run.Config
+	config.Repositories = []penstock.RunRepository{r}
+	run.Config, run.ConfigSources = &config, maps.Clone(run.ConfigSources)
+	run.ConfigSources["repositories"] = LayerAutomation
+	p := penstock.Principal{Team: run.Team}
+	if err := s.catalog.setConnections(ctx, p, run); err != nil {
+		return err
+	}
+	policy, err := s.catalog.Policy(ctx, run.RunRow)
+	if err != nil {
+		return err
+	}
+	return checkReach(p, run, policy)
+}

@@ -97,6 +97,19 @@ func (a Automations) OfWebhook(ctx context.Context, w WebhookRow) ([]AutomationR
 		ORDER BY a.name`, w.FactoryUID, w.UID, w.Name, ofScheme(w.SignatureScheme))
 }
 
+// OfConnection lists the enabled automations of a team that wait for events of a signature scheme, by factory and
+// name.
+func (a Automations) OfConnection(
+	ctx context.Context, team string, scheme penstock.SignatureScheme,
+) ([]AutomationRow, error) {
+	return a.read(ctx, `WHERE a.enabled = 1 AND a.team = $1 AND a.uid IN (
+			SELECT w.automation_uid
+			FROM automation_webhooks w
+			WHERE w.webhook = $2
+		)
+		ORDER BY a.factory_uid, a.name`, team, ofScheme(scheme))
+}
+
 // ofScheme returns the value that stands for all webhooks with a signature scheme in
 // automation_webhooks. No webhook has it as UID or name.
 func ofScheme(scheme penstock.SignatureScheme) string { return "scheme:" + string(scheme) }

@@ -111,11 +111,17 @@ func (fs ForgesTx) Set(ctx context.Context, r ForgeRow) error {
 	return nil
 }
 
-// Delete removes a connection.
+// Delete removes a connection with its ingress.
 func (fs ForgesTx) Delete(ctx context.Context, team, uid string) error {
 	n, err := fs.tx.exec(ctx, "DELETE FROM forges WHERE uid = $1 AND team = $2", uid, team)
 	if err == nil && n == 0 {
 		return penstock.NotFound("connection", uid)
 	}
-	return err
+	if err == nil {
+		_, err = fs.tx.exec(ctx, "DELETE FROM forge_repositories WHERE forge_uid = $1", uid)
+	}
+	if err != nil {
+		return wrapf(err, "delete connection %s", uid)
+	}
+	return fs.tx.Webhooks().Delete(ctx, uid)
 }

@@ -17,11 +17,16 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/forge"
 	"github.com/penstock-dev/penstock/internal/control/request"
 )
 
-// Prefix is the start of the path of all webhook URLs.
+// Prefix is the start of the path of all webhook URLs. The deliveries of connections to forges come below
+// [forge.IngressPath].
 const Prefix = "/webhooks/w/"
+
+// connectionBytes is the most bytes of a body that a connection takes.
+const connectionBytes = 2 << 20
 
 // Receiver is the part of the rules that the ingress needs.
 type Receiver interface {
@@ -64,6 +69,9 @@ type IngressOptions struct {
 type Ingress struct {
 	IngressOptions
 
+	prefix      string   // of the paths
+	connections *Ingress // for deliveries of connections; nil: it is this one
+
 	problems *problems
 	bodies   *bodies
 	failures *failures
@@ -78,13 +86,17 @@ func NewIngress(o IngressOptions) *Ingress {
 	o.PublicURL = strings.TrimSuffix(o.PublicURL, "/")
 	o.BodyTime = cmp.Or(o.BodyTime, 10*time.Second)
 	in := &Ingress{
-		IngressOptions: o, problems: newProblems(o.PublicURL), bodies: newBodies(o.Limits.DeliveryBytes, o.HeldBytes),
+		IngressOptions: o, prefix: Prefix,
+		problems: newProblems(o.PublicURL), bodies: newBodies(o.Limits.DeliveryBytes, o.HeldBytes),
 		failures: newFailures(o.Limits), metrics: newIngressMetrics(o.Registerer),
 	}
 	if o.Tracer != nil {
 		in.tracer = o.Tracer.Tracer("github.com/penstock-dev/penstock/internal/webhook")
 	}
 	in.clicks = newClicking(in)
+	own := *in
+	own.prefix, own.bodies = forge.IngressPath, newBodies(connectionBytes, o.HeldBytes)
+	in.connections = &own
 	return in
 }
 
@@ -93,7 +105,12 @@ func NewIngress(o IngressOptions) *Ingress {
 // below the webhooks of a factory, if they are written plainly: their {wuid} may be "w".
 func IsWebhookPath(r *http.Request) bool {
 	p := r.URL.Path
-	return strings.HasPrefix(p, Prefix) || strings.HasPrefix(p, ClickPrefix) || leadsToWebhooks(p) && !isAPIPath(r.URL)
+	for _, prefix := range []string{Prefix, ClickPrefix, forge.IngressPath} {
+		if strings.HasPrefix(p, prefix) {
+			return true
+		}
+	}
+	return leadsToWebhooks(p) && !isAPIPath(r.URL)
 }
 
 var separators = strings.NewReplacer(`\`, "/", "%2f", "/", "%5c", "/")
@@ -142,9 +159,14 @@ type intake struct {
 
 // ServeHTTP handles one request.
 func (in *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.HasPrefix(r.URL.Path, ClickPrefix) && !leadsToWebhooks(r.URL.Path) {
-		in.clicks.ServeHTTP(w, r)
-		return
+	if !leadsToWebhooks(r.URL.Path) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, ClickPrefix):
+			in.clicks.ServeHTTP(w, r)
+			return
+		case strings.HasPrefix(r.URL.Path, forge.IngressPath):
+			in = in.connections
+		}
 	}
 	d := &intake{in: in, w: w, r: r, received: time.Now()}
 	end := in.span(d)
@@ -182,7 +204,7 @@ func (d *intake) take() (factory.DeliveryResult, error) {
 		return factory.DeliveryResult{}, &rejectedError{status: http.StatusMethodNotAllowed, label: "method"}
 	}
 	var ok bool
-	if d.uid, d.token, d.hasToken, ok = splitPath(d.r.URL.EscapedPath()); !ok {
+	if d.uid, d.token, d.hasToken, ok = splitPath(d.in.prefix, d.r.URL.EscapedPath()); !ok {
 		return factory.DeliveryResult{}, errNoWebhook
 	}
 	d.client = d.in.Client(d.r)
@@ -196,6 +218,9 @@ func (d *intake) take() (factory.DeliveryResult, error) {
 		if err != nil {
 			return factory.DeliveryResult{}, err
 		}
+		if plan.OfConnection() != (d.in.prefix == forge.IngressPath) {
+			return factory.DeliveryResult{}, errNoWebhook
+		}
 		d.plan = plan
 		result, err := d.attempt()
 		if !errors.Is(err, factory.ErrStale) {
@@ -205,10 +230,10 @@ func (d *intake) take() (factory.DeliveryResult, error) {
 	return factory.DeliveryResult{}, &rejectedError{http.StatusServiceUnavailable, "unavailable", unavailableFor}
 }
 
-// splitPath reads a path exactly as it was sent: the prefix, a UID, and at most
+// splitPath reads a path exactly as it was sent: a prefix, a UID, and at most
 // one more segment of unreserved characters (RFC 3986 §2.3).
-func splitPath(escaped string) (uid, token string, hasToken, ok bool) {
-	rest, ok := strings.CutPrefix(escaped, Prefix)
+func splitPath(prefix, escaped string) (uid, token string, hasToken, ok bool) {
+	rest, ok := strings.CutPrefix(escaped, prefix)
 	if !ok {
 		return "", "", false, false
 	}

@@ -222,11 +222,11 @@ func newIngressMetrics(to prometheus.Registerer) *ingressMetrics {
 func (d *intake) route() string {
 	switch {
 	case d.uid == "":
-		return Prefix + "{uid}"
+		return d.in.prefix + "{uid}"
 	case d.hasToken:
-		return Prefix + d.uid + "/{token}"
+		return d.in.prefix + d.uid + "/{token}"
 	default:
-		return Prefix + d.uid
+		return d.in.prefix + d.uid
 	}
 }
 
@@ -270,12 +270,12 @@ func (in *Ingress) span(d *intake) (end func()) {
 	ctx := propagation.TraceContext{}.Extract(d.r.Context(), propagation.HeaderCarrier(d.r.Header))
 	//nolint:spancheck // the caller ends it
 	ctx, span := in.tracer.Start(
-		ctx, http.MethodPost+" "+Prefix+"{uid}", trace.WithSpanKind(trace.SpanKindServer),
+		ctx, http.MethodPost+" "+in.prefix+"{uid}", trace.WithSpanKind(trace.SpanKindServer),
 	)
 	d.r = d.r.WithContext(ctx)
 	return func() { //nolint:spancheck // see above
 		span.SetAttributes(
-			attribute.String("http.route", Prefix+"{uid}"), attribute.String("url.path", d.route()),
+			attribute.String("http.route", in.prefix+"{uid}"), attribute.String("url.path", d.route()),
 			attribute.Int("http.response.status_code", d.status),
 			attribute.String("penstock.outcome", d.label), attribute.String("penstock.reason", d.reason),
 			attribute.String("penstock.delivery_id", d.deliveryID),

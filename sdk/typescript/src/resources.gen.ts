@@ -77,6 +77,7 @@ import type {
   ListEventTypesResponse,
   ListFactoriesQuery,
   ListFactoriesResponse,
+  ListForgeDeliveriesQuery,
   ListForgeRepositoriesResponse,
   ListForgesResponse,
   ListHarnessesResponse,
@@ -112,6 +113,7 @@ import type {
   RewindRunRequest,
   RewindRunResponse,
   RotateEventEndpointSecretRequest,
+  RotateForgeSecretRequest,
   RotateSecretRequest,
   RunAgentRequest,
   RunAgentResponse,
@@ -1622,6 +1624,105 @@ export class ForgesResource extends Resource {
         method: 'GET',
         path: '/forges/{forgeUid}/repositories',
         args: { forgeUid },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Rotate a connection's secret.
+   *
+   * Generates a new secret, with which the forge signs its deliveries to `ingress_url`. The response shows it once.
+   * The old one stops working immediately, or after `overlap_seconds`. A connection has at most 5 valid secrets.
+   *
+   * Needs the scope `forges:manage`.
+   */
+  rotateSecret(forgeUid: string, body: RotateForgeSecretRequest = {}, options?: RequestOptions): APIPromise<Forge> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/forges/{forgeUid}/rotate-secret',
+        args: { forgeUid },
+        body,
+      },
+      options,
+    );
+  }
+
+  /**
+   * List deliveries of a connection.
+   *
+   * Lists what the forge has sent to `ingress_url`, newest first, as for webhooks. `detail` says why no factory got
+   * an event, and `matches` why an automation started no run.
+   *
+   * Needs the scope `forges:manage`.
+   */
+  deliveries(forgeUid: string, query?: ListForgeDeliveriesQuery, options?: RequestOptions): PagePromise<ListDeliveriesResponse, Delivery> {
+    return this.core.page(
+      {
+        method: 'GET',
+        path: '/forges/{forgeUid}/deliveries',
+        args: { forgeUid },
+        query,
+        known: ['limit', 'cursor', 'outcome', 'no_run', 'search', 'received_after', 'received_before'],
+        items: 'deliveries',
+      },
+      options,
+    );
+  }
+
+  /**
+   * Get a delivery of a connection.
+   *
+   * Returns one entry of the log, with the match result of each automation of a factory that works on the repository.
+   *
+   * Needs the scope `forges:manage`.
+   */
+  delivery(forgeUid: string, deliveryId: string, options?: RequestOptions): APIPromise<Delivery> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/forges/{forgeUid}/deliveries/{deliveryId}',
+        args: { forgeUid, deliveryId },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Download the payload of a connection's delivery.
+   *
+   * Returns the body of an accepted delivery, byte for byte, as a download. Rejected deliveries and duplicates have
+   * no stored payload and return 404.
+   *
+   * Needs the scope `forges:manage`.
+   */
+  deliveryPayload(forgeUid: string, deliveryId: string, options?: RequestOptions): APIPromise<Response> {
+    return this.core.bytes(
+      {
+        method: 'GET',
+        path: '/forges/{forgeUid}/deliveries/{deliveryId}/payload',
+        args: { forgeUid, deliveryId },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Replay a delivery of a connection.
+   *
+   * Records an accepted delivery again, with `replay_of`, and starts the runs that match the current automations and
+   * filters. A replay is never a duplicate and does not count against the rate
+   * limit. A delivery that was not accepted, or that only verified the URL, returns 409.
+   *
+   * Needs the scope `forges:manage`.
+   */
+  replay(forgeUid: string, deliveryId: string, options?: RequestOptions): APIPromise<Delivery> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/forges/{forgeUid}/deliveries/{deliveryId}/replay',
+        args: { forgeUid, deliveryId },
       },
       options,
     );

@@ -220,6 +220,11 @@ export interface Routes {
   'POST /outputs/{outputUid}/reject': Output;
   'POST /forges/{forgeUid}/check': ForgeChecked;
   'GET /forges/{forgeUid}/repositories': ListForgeRepositoriesResponse;
+  'POST /forges/{forgeUid}/rotate-secret': Forge;
+  'GET /forges/{forgeUid}/deliveries': ListDeliveriesResponse;
+  'GET /forges/{forgeUid}/deliveries/{deliveryId}': Delivery;
+  'GET /forges/{forgeUid}/deliveries/{deliveryId}/payload': Response;
+  'POST /forges/{forgeUid}/deliveries/{deliveryId}/replay': Delivery;
   'GET /event-endpoints': ListEventEndpointsResponse;
   'POST /event-endpoints': EventEndpoint;
   'GET /event-endpoints/{endpointUid}': EventEndpoint;

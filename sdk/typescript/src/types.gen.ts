@@ -3944,6 +3944,10 @@ export interface Forge {
   factories?: string[];
   /** The repositories that runs may use, as `owner/name` or `owner/*`. Absent for all that the bot can read. */
   repositories?: string[];
+  /** The URL to which the forge sends its events. */
+  ingress_url?: string;
+  /** The secret with which the forge signs them. Only the responses that create one have it. */
+  secret?: string;
   status: ForgeStatus;
   /** Why it is not `connected`. */
   problem?: string;
@@ -3955,6 +3959,12 @@ export interface Forge {
   created_at: Timestamp;
   /** When somebody last changed it. */
   updated_at: Timestamp;
+}
+
+/** A new secret of a connection. */
+export interface RotateForgeSecretRequest {
+  /** How long the old secret stays valid, in seconds. */
+  overlap_seconds?: number | undefined;
 }
 
 /** The software of the forge. Forgejo is `gitea`. `gitlab` is not supported yet: it returns 422. */
@@ -4997,6 +5007,27 @@ export interface GetStatsQuery {
 export interface ListOutputsQuery {
   /** Only outputs in this state. */
   state: Known<OutputState>;
+}
+
+/** Parameters of {@link forges.deliveries}. */
+export interface ListForgeDeliveriesQuery {
+  /** Maximum number of items. */
+  limit?: number | undefined;
+  /** `page_info.next_cursor` of the previous page. A cursor from different filters or another sort order returns 400. */
+  cursor?: string | undefined;
+  /** Only deliveries with this outcome. `rejected` includes all three kinds of rejection. */
+  outcome?: 'accepted' | 'duplicate' | 'rejected_auth' | 'rejected_json' | 'rejected_size' | 'rejected' | undefined;
+  /** Only accepted deliveries that started no run. Deliveries that only verified the URL are excluded. */
+  no_run?: boolean | undefined;
+  /**
+   * Only accepted deliveries whose payload contains this text, byte for byte. A page of a search reads at most
+   * 500 payloads. So it can have fewer items than `limit`, or none, although `has_next_page` is true.
+   */
+  search?: string | undefined;
+  /** Only deliveries received after this time. */
+  received_after?: string | Date | undefined;
+  /** Only deliveries received before this time. */
+  received_before?: string | Date | undefined;
 }
 
 /** Parameters of {@link eventEndpoints.attempts}. */

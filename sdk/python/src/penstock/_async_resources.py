@@ -1422,7 +1422,9 @@ class AsyncBudgets(AsyncResource):
 
 
 class AsyncForges(AsyncResource):
-    """`client.forges`: list, create, get, update, delete, check, repositories."""
+    """`client.forges`: list, create, get, update, delete, check, repositories, rotate_secret,
+    deliveries, delivery, delivery_payload, replay.
+    """
 
     async def list(self, **arguments: Unpack[Options]) -> types.ListForgesResponse:
         """List connections.
@@ -1495,6 +1497,61 @@ class AsyncForges(AsyncResource):
         500, by path. A forge that does not answer returns 503.
         """
         return await self._call(operations.list_forge_repositories, arguments, forge_uid)
+
+    async def rotate_secret(
+        self, forge_uid: str, **arguments: Unpack[params.RotateForgeSecretParams]
+    ) -> types.Forge:
+        """Rotate a connection's secret.
+
+        Generates a new secret, with which the forge signs its deliveries to `ingress_url`. The
+        response shows it once. The old one stops working immediately, or after
+        `overlap_seconds`. A connection has at most 5 valid secrets.
+        """
+        return await self._call(operations.rotate_forge_secret, arguments, forge_uid)
+
+    def deliveries(
+        self, forge_uid: str, **arguments: Unpack[params.ListForgeDeliveriesParams]
+    ) -> AsyncPages[types.Delivery]:
+        """List deliveries of a connection.
+
+        Lists what the forge has sent to `ingress_url`, newest first, as for webhooks. `detail`
+        says why no factory got an event, and `matches` why an automation started no run.
+        """
+        return self._pages(operations.list_forge_deliveries, arguments, forge_uid)
+
+    async def delivery(
+        self, forge_uid: str, delivery_id: str, **arguments: Unpack[Options]
+    ) -> types.Delivery:
+        """Get a delivery of a connection.
+
+        Returns one entry of the log, with the match result of each automation of a factory that
+        works on the repository.
+        """
+        return await self._call(operations.get_forge_delivery, arguments, forge_uid, delivery_id)
+
+    async def delivery_payload(
+        self, forge_uid: str, delivery_id: str, **arguments: Unpack[Options]
+    ) -> bytes:
+        """Download the payload of a connection's delivery.
+
+        Returns the body of an accepted delivery, byte for byte, as a download. Rejected
+        deliveries and duplicates have no stored payload and return 404.
+        """
+        return await self._call(
+            operations.get_forge_delivery_payload, arguments, forge_uid, delivery_id
+        )
+
+    async def replay(
+        self, forge_uid: str, delivery_id: str, **arguments: Unpack[PostOptions]
+    ) -> types.Delivery:
+        """Replay a delivery of a connection.
+
+        Records an accepted delivery again, with `replay_of`, and starts the runs that match the
+        current automations and filters. A replay is never a duplicate and does not count
+        against the rate limit. A delivery that was not accepted, or that only verified the URL,
+        returns 409.
+        """
+        return await self._call(operations.replay_forge_delivery, arguments, forge_uid, delivery_id)
 
 
 class AsyncOutputs(AsyncResource):
@@ -1878,7 +1935,9 @@ class AsyncResources(AsyncResource):
 
     @cached_property
     def forges(self) -> AsyncForges:
-        """Methods: list, create, get, update, delete, check, repositories."""
+        """Methods: list, create, get, update, delete, check, repositories, rotate_secret,
+        deliveries, delivery, delivery_payload, replay.
+        """
         return AsyncForges(self._connection)
 
     @cached_property

@@ -1343,6 +1343,75 @@ list_forge_repositories: Operation[types.ListForgeRepositoriesResponse] = Operat
     path_names=("forge_uid",),
 )
 
+rotate_forge_secret: Operation[types.Forge] = Operation(
+    "rotateForgeSecret",
+    "forges.rotate_secret",
+    "POST",
+    "/forges/{uid}/rotate-secret",
+    response_type=types.Forge,
+    path_names=("forge_uid",),
+    body=params.RotateForgeSecretRequest,
+    params=params.RotateForgeSecretParams,
+    takes_key=True,
+)
+
+list_forge_deliveries: PageOperation[types.Delivery] = PageOperation(
+    "listForgeDeliveries",
+    "forges.deliveries",
+    "GET",
+    "/forges/{uid}/deliveries",
+    response_type=types.ListDeliveriesResponse,
+    items="deliveries",
+    path_names=("forge_uid",),
+    query=(
+        "limit",
+        "cursor",
+        "outcome",
+        "no_run",
+        "search",
+        "received_after",
+        "received_before",
+    ),
+    params=params.ListForgeDeliveriesParams,
+)
+
+get_forge_delivery: Operation[types.Delivery] = Operation(
+    "getForgeDelivery",
+    "forges.delivery",
+    "GET",
+    "/forges/{uid}/deliveries/{did}",
+    response_type=types.Delivery,
+    path_names=(
+        "forge_uid",
+        "delivery_id",
+    ),
+)
+
+get_forge_delivery_payload: Operation[bytes] = Operation(
+    "getForgeDeliveryPayload",
+    "forges.delivery_payload",
+    "GET",
+    "/forges/{uid}/deliveries/{did}/payload",
+    response_type=bytes,
+    path_names=(
+        "forge_uid",
+        "delivery_id",
+    ),
+)
+
+replay_forge_delivery: Operation[types.Delivery] = Operation(
+    "replayForgeDelivery",
+    "forges.replay",
+    "POST",
+    "/forges/{uid}/deliveries/{did}/replay",
+    response_type=types.Delivery,
+    path_names=(
+        "forge_uid",
+        "delivery_id",
+    ),
+    takes_key=True,
+)
+
 list_outputs: Operation[types.OutputList] = Operation(
     "listOutputs",
     "outputs.list",

@@ -88,6 +88,7 @@ __all__ = [
     "ListEnvironmentsParams",
     "ListEventEndpointAttemptsParams",
     "ListFactoriesParams",
+    "ListForgeDeliveriesParams",
     "ListOccurrencesParams",
     "ListOutputsParams",
     "ListRevisionsParams",
@@ -123,6 +124,8 @@ __all__ = [
     "RewindRunRequest",
     "RotateEventEndpointSecretParams",
     "RotateEventEndpointSecretRequest",
+    "RotateForgeSecretParams",
+    "RotateForgeSecretRequest",
     "RotateSecretRequest",
     "RotateWebhookSecretParams",
     "RunAgentRequest",
@@ -2225,6 +2228,15 @@ EventType: TypeAlias = Literal[
 ]
 """A type of messages to event endpoints."""
 
+
+@with_config(STRICT)
+class RotateForgeSecretRequest(TypedDict, total=False):
+    """A new secret of a connection."""
+
+    overlap_seconds: int
+    """How long the old secret stays valid, in seconds."""
+
+
 ForgeProvider: TypeAlias = Literal["github", "gitea", "gitlab"]
 """The software of the forge. Forgejo is `gitea`. `gitlab` is not supported yet: it returns 422."""
 
@@ -2993,6 +3005,46 @@ class CreateForgeParams(CreateForgeRequest, PostOptions, total=False):
 @with_config(STRICT)
 class UpdateForgeParams(UpdateForgeRequest, Options, total=False):
     """Keywords of `forges.update`."""
+
+
+@with_config(STRICT)
+class RotateForgeSecretParams(RotateForgeSecretRequest, PostOptions, total=False):
+    """Keywords of `forges.rotate_secret`."""
+
+
+@with_config(STRICT)
+class ListForgeDeliveriesParams(Options, total=False):
+    """Keywords of `forges.deliveries`."""
+
+    limit: int
+    """Maximum number of items."""
+
+    cursor: str
+    """`page_info.next_cursor` of the previous page. A cursor from different filters or another
+    sort order returns 400.
+    """
+
+    outcome: Literal[
+        "accepted", "duplicate", "rejected_auth", "rejected_json", "rejected_size", "rejected"
+    ]
+    """Only deliveries with this outcome. `rejected` includes all three kinds of rejection."""
+
+    no_run: bool
+    """Only accepted deliveries that started no run. Deliveries that only verified the URL are
+    excluded.
+    """
+
+    search: str
+    """Only accepted deliveries whose payload contains this text, byte for byte. A page of a search
+    reads at most 500 payloads. So it can have fewer items than `limit`, or none, although
+    `has_next_page` is true.
+    """
+
+    received_after: datetime | str
+    """Only deliveries received after this time."""
+
+    received_before: datetime | str
+    """Only deliveries received before this time."""
 
 
 @with_config(STRICT)

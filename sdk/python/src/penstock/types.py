@@ -5452,6 +5452,12 @@ class Forge(Model):
     bot can read.
     """
 
+    ingress_url: str | None = None
+    """The URL to which the forge sends its events."""
+
+    secret: str | None = None
+    """The secret with which the forge signs them. Only the responses that create one have it."""
+
     status: ForgeStatus
     """`pending`: the forge has not answered yet. `connected`: the last check found nothing
     missing. `degraded`: a permission is missing, the token expires within 14 days, or the forge

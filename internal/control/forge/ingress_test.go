@@ -1,0 +1,422 @@
+package forge_test
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/factory"
+	"github.com/penstock-dev/penstock/internal/control/forge"
+	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/control/webhook"
+	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/internal/testkit/testworld"
+)
+
+// team is the factory whose automation works on issues of acme/shop.
+func team() map[string]string {
+	return map[string]string{
+		"factory.yaml": "schemaVersion: v1alpha1\nname: Shop\nrepositories: [{owner: Acme, name: shop}]\n" +
+			"agentDefaults: {model: demo/offline}\n",
+		"agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nLead.\n",
+		"automations/fix.md": "---\nsubject: auto\ntriggers: [{provider: github, event: issue_created}]\n" +
+			"continueOn: [{provider: github, event: issue_mentioned}]\n" +
+			"closes: [{provider: github, event: pull_request_closed}]\n---\nFix it.\n",
+	}
+}
+
+// hook sends deliveries to the ingress of a connection.
+type hook struct {
+	*world
+
+	uid, secret string
+	ingress     http.Handler
+}
+
+func (w *world) hook(f penstock.Forge) *hook {
+	return &hook{world: w, uid: f.UID, secret: f.Secret, ingress: webhook.NewIngress(webhook.IngressOptions{
+		Receiver: w.Receiver, PublicURL: "https://penstock.test", Limits: testworld.DefaultWebhookLimits(),
+		Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
+	})}
+}
+
+// issue is what Gitea sends about a new issue, with changes.
+func issue(change ...func(map[string]any)) map[string]any {
+	body := map[string]any{
+		"action": "opened", "issue": map[string]any{"number": 7, "title": "It is broken", "body": "Please fix."},
+		"repository": map[string]any{"id": 5, "full_name": "acme/shop", "private": true},
+		"sender":     map[string]any{"id": 3, "login": "ada"},
+	}
+	for _, c := range change {
+		c(body)
+	}
+	return body
+}
+
+func in(object string, values map[string]any) func(map[string]any) {
+	return func(body map[string]any) {
+		part := maps.Clone(body[object].(map[string]any)) //nolint:errcheck,forcetypeassert // of issue
+		maps.Copy(part, values)
+		body[object] = part
+	}
+}
+
+// send sends a delivery with an id and returns the status and its entry in the log.
+func (h *hook) send(path, id, event string, body any) (int, store.Delivery) {
+	h.T.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	mac := hmac.New(sha256.New, []byte(h.secret))
+	_, _ = mac.Write(text)
+	r := httptest.NewRequestWithContext(h.T.Context(), http.MethodPost, path, bytes.NewReader(text))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-Gitea-Event", event)
+	r.Header.Set("X-Github-Event", event)
+	r.Header.Set("X-Github-Delivery", id)
+	r.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+	w := httptest.NewRecorder()
+	h.ingress.ServeHTTP(w, r)
+	var answer struct {
+		ID string `json:"delivery_id"`
+	}
+	if json.Unmarshal(w.Body.Bytes(), &answer) != nil || answer.ID == "" {
+		return w.Code, store.Delivery{}
+	}
+	d, err := h.Deliveries.Read(h.T.Context(), h.admin(), "", h.uid, answer.ID)
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	return w.Code, d
+}
+
+// event sends a new event, which must be accepted.
+func (h *hook) event(name string, body any) store.Delivery {
+	h.T.Helper()
+	code, d := h.send(forge.IngressPath+h.uid, penstock.NewUID(), name, body)
+	if code != http.StatusAccepted || d.Outcome != penstock.OutcomeAccepted {
+		h.T.Fatalf("%d %+v", code, d)
+	}
+	return d
+}
+
+func TestAnEventOfAConnectionStartsARun(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		f := w.connected(nil)
+		team := w.DefineFactory(team())
+		h := w.hook(f)
+		if want := "https://penstock.test/webhooks/f/" + f.UID; f.IngressURL != want || len(f.Secret) < 20 {
+			t.Fatalf("got %+v", f)
+		}
+		if again, err := w.Connections.Read(t.Context(), w.admin(), f.UID); err != nil || again.Secret != "" ||
+			again.IngressURL != f.IngressURL {
+			t.Errorf("later: %+v, %v", again, err)
+		}
+		d := h.event("issues", issue())
+		if len(d.Runs) != 1 || len(d.Matches) != 1 || d.Detail != "" || d.EventType != "issues.opened" {
+			t.Fatalf("got %+v", d)
+		}
+		row, err := w.Deps.Store.Runs.Find(t.Context(), store.DefaultTeam, d.Runs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []penstock.RunRepository{{Connection: "acme", Path: "acme/shop", URL: w.forge.URL + "/acme/shop.git"}}
+		if diff := cmp.Diff(want, row.Config.Repositories); diff != "" || row.FactoryUID != team.UID ||
+			row.Subject != "github:acme/shop#7" || row.TriggerURL != "https://penstock.test/forges/"+f.UID+"/deliveries/"+d.ID ||
+			!strings.Contains(row.Prompt, `an event of the connection "acme"`) {
+			t.Errorf("%+v\n%s", row, diff)
+		}
+		if a := w.Work(); len(a.Pushes) != 1 || a.Pushes[0].Path != "acme/shop" {
+			t.Errorf("the run may push to %+v", a.Pushes)
+		}
+		for why, id := range map[string]string{
+			"the same delivery": d.Headers["x-github-delivery"], "the same bytes": "b",
+		} {
+			code, again := h.send(forge.IngressPath+f.UID, id, "issues", issue())
+			if code != http.StatusAccepted || again.Outcome != penstock.OutcomeDuplicate || again.DuplicateOf != d.ID {
+				t.Errorf("%s: %d %+v", why, code, again)
+			}
+		}
+		hook, err := w.Resources.CreateWebhook(t.Context(), w.Admin, team.UID, factory.WebhookRequest{Name: new("in")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.secret = "another"
+		for path, want := range map[string]int{
+			forge.IngressPath + f.UID: http.StatusUnauthorized, webhook.Prefix + f.UID: http.StatusNotFound,
+			forge.IngressPath + hook.UID: http.StatusNotFound, forge.IngressPath + f.UID + "/x": http.StatusNotFound,
+		} {
+			if code, _ := h.send(path, "c", "issues", issue()); code != want {
+				t.Errorf("%s: %d, not %d", path, code, want)
+			}
+		}
+	})
+}
+
+// Who may not write to a public repository starts no run there, and nothing that the connection does itself.
+func TestWhoMayStartRuns(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hook(w.connected(nil))
+		w.DefineFactory(team())
+		public := in("repository", map[string]any{"private": false})
+		from := func(id int, login string) func(map[string]any) {
+			return in("sender", map[string]any{"id": id, "login": login})
+		}
+		number := 100
+		for _, tt := range []struct {
+			name    string
+			body    map[string]any
+			pointer string
+			reason  string
+		}{
+			{"a reader of a private repository", issue(from(9, "eve")), "", ""},
+			{"a writer of a public one", issue(public), "", ""},
+			{"a stranger", issue(public, from(9, "eve")), "/permission", "eve may not write to acme/shop"},
+			{"a stranger with the login of a writer", issue(public, from(9, "ada")), "/permission", "may not write"},
+			{"the bot", issue(from(42, "penstock-bot")), "/sender", "own account"},
+			{"the bot in a public repository", issue(public, from(42, "penstock-bot")), "/sender", "own account"},
+			{"the bot, renamed", issue(from(42, "other")), "/sender", "own account"},
+			{"the bot, by name alone", issue(from(43, "Penstock-Bot")), "/sender", "own account"},
+			{"another bot", issue(in("sender", map[string]any{"type": "Bot"})), "/permission", "is a bot"},
+			{"nobody", issue(in("sender", map[string]any{"id": 0})), "/permission", "does not say who"},
+		} {
+			number++
+			in("issue", map[string]any{"number": number})(tt.body)
+			d := h.event("issues", tt.body)
+			if len(d.Matches) != 1 {
+				t.Fatalf("%s: %+v", tt.name, d)
+			}
+			m, pointer := d.Matches[0], ""
+			if m.FailedAt != nil {
+				pointer = *m.FailedAt
+			}
+			if pointer != tt.pointer || !strings.Contains(m.Reason, tt.reason) || m.WouldTrigger != (tt.pointer == "") ||
+				len(d.Runs) != btoi(tt.pointer == "") {
+				t.Errorf("%s: %q %+v", tt.name, pointer, d)
+			}
+		}
+	})
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// What the forge does not say is refused, and asked again for the next event. What it says counts for a minute.
+func TestAForgeThatDoesNotSayWhoMayWrite(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hook(w.connected(nil))
+		w.DefineFactory(team())
+		public := in("repository", map[string]any{"private": false})
+		broken := func(w http.ResponseWriter, r *http.Request) bool {
+			if strings.HasSuffix(r.URL.Path, "/assignees") {
+				w.WriteHeader(http.StatusBadGateway)
+				return true
+			}
+			return false
+		}
+		w.forge.Answer(broken)
+		d := h.event("issues", issue(public))
+		if len(d.Runs) != 0 || !strings.Contains(d.Matches[0].Reason, "did not say whether ada may write") {
+			t.Fatalf("got %+v", d)
+		}
+		w.forge.Answer(nil)
+		replayed, err := w.Deliveries.Replay(t.Context(), w.admin(), "", h.uid, d.ID)
+		if err != nil || len(replayed.Runs) != 1 {
+			t.Errorf("replayed: %+v, %v", replayed, err)
+		}
+		w.forge.Answer(broken)
+		if d := h.event("issues", issue(public, in("issue", map[string]any{"number": 8}))); len(d.Runs) != 1 {
+			t.Errorf("a writer of a minute ago: %+v", d)
+		}
+	})
+}
+
+// Only the factories that work on a repository get its events, each its own run, and within the connection's limits.
+func TestEventsReachTheFactoriesOfTheRepository(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		f := w.connected(func(r *forge.ConnectRequest) { r.Repositories = []string{"acme/shop", "acme/store"} })
+		h := w.hook(f)
+		if d := h.event("issues", issue()); !strings.Contains(d.Detail, "No factory that works on a repository") {
+			t.Errorf("no factory: %+v", d)
+		}
+		first := w.DefineFactory(team())
+		other := team()
+		other["factory.yaml"] = strings.ReplaceAll(other["factory.yaml"], "Shop", "Other")
+		w.DefineFactory(other)
+		elsewhere := team()
+		elsewhere["factory.yaml"] = "schemaVersion: v1alpha1\nname: Elsewhere\n" +
+			"repositories: [{owner: acme, name: x}, {owner: acme, name: store}]\nagentDefaults: {model: demo/offline}\n"
+		w.DefineFactory(elsewhere)
+		at := func(id int, name string) func(map[string]any) {
+			return in("repository", map[string]any{"id": id, "full_name": name})
+		}
+		number := func(n int) func(map[string]any) { return in("issue", map[string]any{"number": n}) }
+		if d := h.event("issues", issue(number(1))); len(d.Runs) != 2 || len(d.Matches) != 2 {
+			t.Errorf("two factories: %+v", d)
+		}
+		if d := h.event("issues", issue(at(6, "acme/x"))); len(d.Runs) != 0 || !strings.Contains(d.Detail, "on acme/x") {
+			t.Errorf("outside the connection: %+v", d)
+		}
+		if d := h.event("issues", issue(at(7, "acme/store"))); len(d.Runs) != 1 {
+			t.Errorf("another repository: %+v", d)
+		}
+		if d := h.event("ping", map[string]any{"zen": "x"}); !strings.Contains(d.Detail, "names no repository") {
+			t.Errorf("a ping: %+v", d)
+		}
+		if _, err := w.Connections.Update(t.Context(), w.admin(), f.UID, forge.ChangeRequest{
+			Factories: &[]string{first.UID},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if d := h.event("issues", issue(number(2))); len(d.Runs) != 1 {
+			t.Errorf("one factory: %+v", d)
+		}
+		if err := w.Factories.Delete(t.Context(), w.Admin, first.UID); err != nil {
+			t.Fatal(err)
+		}
+		if d := h.event("issues", issue(number(3))); len(d.Runs) != 0 || d.Detail == "" {
+			t.Errorf("after the factory: %+v", d)
+		}
+	})
+}
+
+// A repository is known by its id: a new name brings its events, and an old name not those of another repository
+// (sh1nj1/plan42#1465).
+func TestARepositoryIsKnownByItsID(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hook(w.connected(nil))
+		w.DefineFactory(team())
+		at := func(id int, name string, n int) map[string]any {
+			return issue(in("repository", map[string]any{"id": id, "full_name": name}), in("issue", map[string]any{"number": n}))
+		}
+		if d := h.event("issues", at(5, "acme/shop", 1)); len(d.Runs) != 1 {
+			t.Fatalf("got %+v", d)
+		}
+		if d := h.event("issues", at(5, "acme/store", 2)); len(d.Runs) != 1 {
+			t.Errorf("renamed: %+v", d)
+		}
+		if d := h.event("issues", at(9, "acme/store", 3)); len(d.Runs) != 0 {
+			t.Errorf("a repository on which nobody works: %+v", d)
+		}
+		for range 2 {
+			d := h.event("issues", at(9, "Acme/Shop", 4))
+			if len(d.Runs) != 0 || !strings.Contains(d.Detail, "Another repository had the name Acme/Shop") {
+				t.Errorf("another repository: %+v", d)
+			}
+		}
+		checked, err := w.Connections.Check(t.Context(), w.admin(), h.uid)
+		if err != nil || !strings.Contains(checked.Checks[len(checked.Checks)-1].Detail, "another repository") {
+			t.Fatalf("%+v, %v", checked, err)
+		}
+		if d := h.event("issues", at(9, "acme/shop", 5)); len(d.Runs) != 1 {
+			t.Errorf("after the check: %+v", d)
+		}
+		if d := h.event("issues", at(5, "acme/store", 6)); len(d.Runs) != 0 {
+			t.Errorf("the first one has lost its name: %+v", d)
+		}
+	})
+}
+
+// Anybody who can close something on the forge ends the work on it, and the connection itself, too.
+func TestAnybodyClosesASubject(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hook(w.connected(nil))
+		w.DefineFactory(team())
+		h.event("issues", issue())
+		closed := map[string]any{
+			"action": "closed", "pull_request": map[string]any{"number": 7, "state": "closed"},
+			"repository": map[string]any{"id": 5, "full_name": "acme/shop", "private": false},
+			"sender":     map[string]any{"id": 42, "login": "penstock-bot"},
+		}
+		d := h.event("pull_request", closed)
+		if len(d.Matches) != 1 || d.Matches[0].FailedAt != nil || d.Matches[0].FateReason != "It closed the subject." {
+			t.Errorf("got %+v", d)
+		}
+	})
+}
+
+func TestSecretsOfAConnectionAreReplaced(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		f := w.connected(nil)
+		old, current := w.hook(f), w.hook(f)
+		rotate := func(overlap int64) (penstock.Forge, error) {
+			return w.Connections.RotateSecret(t.Context(), w.admin(), f.UID, forge.SecretRequest{OverlapSeconds: overlap})
+		}
+		next, err := rotate(60)
+		if err != nil || next.Secret == f.Secret || next.Secret == "" {
+			t.Fatalf("%+v, %v", next, err)
+		}
+		current.secret = next.Secret
+		old.event("ping", map[string]any{"zen": 1})
+		current.event("ping", map[string]any{"zen": 2})
+		last, err := rotate(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{f.Secret, next.Secret} {
+			old.secret = secret
+			if code, _ := old.send(forge.IngressPath+f.UID, "x", "ping", map[string]any{}); code != http.StatusUnauthorized {
+				t.Errorf("an old secret: %d", code)
+			}
+		}
+		current.secret = last.Secret
+		current.event("ping", map[string]any{"zen": 3})
+		for _, overlap := range []int64{-1, 604_801} {
+			if _, err := rotate(overlap); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+				t.Errorf("%d: %v", overlap, err)
+			}
+		}
+		testkit.Exec(t, w.URL, "DELETE FROM webhooks WHERE uid = '"+f.UID+"'") // as an earlier version has left it
+		made, err := rotate(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		current.secret = made.Secret
+		current.event("ping", map[string]any{"zen": 4})
+		if err := w.Connections.Delete(t.Context(), w.admin(), f.UID); err != nil {
+			t.Fatal(err)
+		}
+		if code, _ := current.send(forge.IngressPath+f.UID, "y", "ping", map[string]any{}); code != http.StatusNotFound {
+			t.Errorf("after the connection: %d", code)
+		}
+	})
+}
+
+func TestOnlyWhoManagesConnectionsSeesTheirDeliveries(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hook(w.connected(nil))
+		d := h.event("issues", issue())
+		agent := w.admin()
+		agent.AgentUID = "a"
+		for name, p := range map[string]penstock.Principal{
+			"factories:manage": w.As("u", penstock.ScopeFactoriesManage), "an agent": agent,
+		} {
+			_, list := w.Deliveries.List(t.Context(), p, "", h.uid, penstock.DeliveryQuery{})
+			_, read := w.Deliveries.Read(t.Context(), p, "", h.uid, d.ID)
+			_, payload := w.Deliveries.Payload(t.Context(), p, "", h.uid, d.ID)
+			_, replay := w.Deliveries.Replay(t.Context(), p, "", h.uid, d.ID)
+			_, rotate := w.Connections.RotateSecret(t.Context(), p, h.uid, forge.SecretRequest{})
+			for _, err := range []error{list, read, payload, replay, rotate} {
+				if penstock.CodeOf(err) != penstock.CodeNotAuthorized {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+	})
+}

@@ -70,6 +70,10 @@ type forgeEvent struct {
 	repository *penstock.RunRepository
 	what       forge.Event
 
+	number  int64 // of its pull request or issue; 0: none
+	looked  bool  // threads are known
+	threads []store.PullThread
+
 	asked           bool
 	pointer, reason string // why it may start no run
 }
@@ -98,7 +102,7 @@ func (s *Receiver) forgeEvent(
 	if err != nil {
 		return e, err
 	}
-	e.names = known.Paths
+	e.names, e.number = known.Paths, idOf(numberOf(payload))
 	if (known.New || known.Taken) && p.worksOn([]string{strings.ToLower(name.Path)}) {
 		own, err := s.store.Forges.Name(ctx, name)
 		if err != nil {
@@ -131,18 +135,39 @@ func repositoryOf(w store.WebhookRow, payload trigger.Value) *penstock.RunReposi
 
 func readForgeEvent(payload trigger.Value) (e forge.Event, repository int64) {
 	at := func(path ...string) trigger.Value { return payload.At(path) }
-	id := func(v trigger.Value) int64 {
-		n, err := strconv.ParseInt(v.Scalar(), 10, 64)
-		if err != nil {
-			return 0
-		}
-		return n
-	}
 	return forge.Event{
 		Repository: at("repository", "full_name").Scalar(), Private: at("repository", "private").IsTrue(),
-		Sender: at("sender", "login").Scalar(), SenderID: id(at("sender", "id")),
+		Sender: at("sender", "login").Scalar(), SenderID: idOf(at("sender", "id").Scalar()),
 		Bot: at("sender", "type").Scalar() == "Bot",
-	}, id(at("repository", "id"))
+	}, idOf(at("repository", "id").Scalar())
+}
+
+// idOf reads a number of a forge; 0: it is none.
+func idOf(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// threadsOf returns the subjects whose runs have opened the pull request of the event.
+func (e *forgeEvent) threadsOf(ctx context.Context) ([]store.PullThread, error) {
+	if e.plan == nil || e.number <= 0 || e.looked {
+		return e.threads, nil
+	}
+	row := e.plan.row
+	connection, err := e.receiver.store.Forges.Find(ctx, row.Team, row.UID)
+	if err != nil {
+		return nil, err
+	}
+	var urls []string
+	for _, name := range e.names {
+		urls = append(urls, strings.ToLower(connection.CloneURL(name)))
+	}
+	e.threads, err = e.receiver.store.Forges.Threads(ctx, row.Team, urls, e.number)
+	e.looked = err == nil
+	return e.threads, err
 }
 
 func (p *Plan) worksOn(names []string) bool {

@@ -34,6 +34,7 @@ type Cause struct {
 	TriggerURL string
 	Payload    trigger.Value            // of the delivery, for the title and the subject
 	Scheme     penstock.SignatureScheme // of the webhook
+	Threads    []store.PullThread       // to which the pull request of the event belongs
 	Repository *penstock.RunRepository  // of an event of a connection: the run works on it, unless its agent says on what
 	Creator    *penstock.Actor          // who starts the run by hand; nil: the automation
 	KeyUID     string                   // of the creator

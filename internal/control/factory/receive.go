@@ -215,6 +215,9 @@ func (s *Receiver) start(
 		}
 		on := s.cause(p, document, d)
 		on.Repository = event.repository
+		if on.Threads, err = event.threadsOf(ctx); err != nil {
+			return err
+		}
 		run, err := s.begin(ctx, e.automation, role, on, match)
 		if err != nil {
 			return err

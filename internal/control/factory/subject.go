@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,10 @@ func claimOf(
 	if rules.Subject == penstock.SubjectAuto {
 		subject, values = autoSubject(on.Scheme, on.Payload)
 	}
+	thread, known := on.thread(run, rules)
+	if known {
+		subject = thread.Subject
+	}
 	if len(values) == 0 || rules.WhenBusy == penstock.WhenBusyParallel {
 		return subject, nil
 	}
@@ -39,10 +44,29 @@ func claimOf(
 	if rules.SubjectScope == penstock.SubjectScopeFactory {
 		scope = run.FactoryUID
 	}
-	return subject, &store.Claim{
+	claim = &store.Claim{
 		Key: store.ClaimKey(run.Team, scope, on.WebhookUID, values...), Subject: subject, Rules: rules,
 		Kind: store.OccurrenceDelivery,
 	}
+	if known {
+		claim.Key = thread.Claim
+	}
+	return subject, claim
+}
+
+// thread returns the subject to which the pull request of an event belongs, because a run about it has opened it.
+func (on Cause) thread(run store.RunRow, rules penstock.SubjectRules) (store.PullThread, bool) {
+	if rules.Subject != penstock.SubjectAuto {
+		return store.PullThread{}, false
+	}
+	shared := rules.SubjectScope == penstock.SubjectScopeFactory
+	i := slices.IndexFunc(on.Threads, func(t store.PullThread) bool {
+		return t.AutomationUID == run.AutomationID || shared && t.FactoryUID == run.FactoryUID
+	})
+	if i < 0 {
+		return store.PullThread{}, false
+	}
+	return on.Threads[i], true
 }
 
 // closing returns what stands for an event that closes its subject. It starts no run, so that it also works
@@ -87,21 +111,7 @@ func autoSubject(scheme penstock.SignatureScheme, payload trigger.Value) (subjec
 	at := func(path string) string { return payload.At(strings.Split(path, ".")).Scalar() }
 	switch scheme {
 	case penstock.ProviderGitHub:
-		repository, number := at("repository.full_name"), ""
-		for _, path := range []string{"pull_request.number", "issue.number"} {
-			if number == "" {
-				number = at(path)
-			}
-		}
-		for _, path := range []string{"check_suite", "check_run", "workflow_run"} {
-			if number != "" {
-				break
-			}
-			for pr := range payload.At([]string{path, "pull_requests"}).Elements() {
-				number = pr.Member("number").Scalar()
-				break
-			}
-		}
+		repository, number := at("repository.full_name"), numberOf(payload)
 		if repository == "" || number == "" {
 			return "", nil
 		}
@@ -117,6 +127,21 @@ func autoSubject(scheme penstock.SignatureScheme, payload trigger.Value) (subjec
 		}
 	}
 	return "", nil
+}
+
+// numberOf returns the number of the pull request or issue that an event of GitHub or Gitea is about, or "".
+func numberOf(payload trigger.Value) string {
+	for _, object := range []string{"pull_request", "issue"} {
+		if number := payload.At([]string{object, "number"}).Scalar(); number != "" {
+			return number
+		}
+	}
+	for _, object := range []string{"check_suite", "check_run", "workflow_run"} {
+		for pr := range payload.At([]string{object, "pull_requests"}).Elements() {
+			return pr.Member("number").Scalar()
+		}
+	}
+	return ""
 }
 
 // subjectBatch is how many due subjects are read at once.
@@ -358,7 +383,8 @@ func (s *Subjects) stamp(
 	if err != nil {
 		return nil, err
 	}
-	started.Claim = nil // the subject is locked when the run is stored
+	started.Subject = d.Subject.Subject // also if the event is of a pull request that belongs to it
+	started.Claim = nil                 // the subject is locked when the run is stored
 	return started, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -417,6 +418,62 @@ func TestOnlyWhoManagesConnectionsSeesTheirDeliveries(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
+		}
+	})
+}
+
+// What happens on the pull request of a run goes on with the issue for which it was opened.
+func TestAPullRequestBelongsToItsThread(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hook(w.connected(nil))
+		files := team()
+		files["automations/fix.md"] = "---\nsubject: auto\ntriggers: [{provider: github, event: issue_created}, " +
+			"{provider: github, event: pull_request_review_submitted}]\n" +
+			"closes: [{provider: github, event: pull_request_merged}]\n---\nFix it.\n"
+		files["automations/other.md"] = "---\nsubject: auto\ntriggers: [{provider: github, " +
+			"event: pull_request_review_submitted}]\n---\nReview it.\n"
+		w.DefineFactory(files)
+		d := h.event("issues", issue())
+		row, err := w.Deps.Store.Runs.Find(t.Context(), store.DefaultTeam, d.Runs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Write(func(tx *store.Tx) error {
+			return tx.Forges().SetPullRequest(t.Context(), store.PullRequest{
+				BranchOwner: store.BranchOwner{
+					Team: store.DefaultTeam, Repository: w.forge.URL + "/acme/shop.git", Owner: "subject:" + row.SubjectUID,
+					RunID: row.ID,
+				},
+				Base: "main", Branch: "penstock/fix", Number: 12,
+			})
+		})
+		on := func(n int, name, action string, more map[string]any) map[string]any {
+			body := issue(in("repository", map[string]any{"full_name": name}), func(body map[string]any) {
+				body["action"], body["pull_request"] = action, map[string]any{"number": n, "merged": action == "closed"}
+				delete(body, "issue")
+				maps.Copy(body, more)
+			})
+			return body
+		}
+		review := map[string]any{"review": map[string]any{"content": "Please add a test."}}
+		// By the name of an event of Gitea. The repository has another name by now.
+		d = h.event("pull_request_rejected", on(12, "acme/store", "reviewed", review))
+		subjects := map[string]string{}
+		for _, m := range d.Matches {
+			subjects[m.Automation] = m.Subject
+		}
+		want := map[string]string{"fix": "github:acme/shop#7", "other": "github:acme/store#12"}
+		if diff := cmp.Diff(want, subjects); diff != "" || !slices.Contains(d.Runs, row.ID) {
+			t.Errorf("a review: %+v\n%s", d, diff)
+		}
+		d = h.event("pull_request_rejected", on(13, "acme/shop", "reviewed", review))
+		if slices.Contains(d.Runs, row.ID) {
+			t.Errorf("a review of another pull request: %+v", d)
+		}
+		d = h.event("pull_request", on(12, "acme/shop", "closed", nil))
+		i := slices.IndexFunc(d.Matches, func(m store.DeliveryMatch) bool { return m.Automation == "fix" })
+		if i < 0 || d.Matches[i].Subject != "github:acme/shop#7" || d.Matches[i].FateReason != "It closed the subject." {
+			t.Errorf("the merge: %+v", d)
 		}
 	})
 }

@@ -233,6 +233,29 @@ func (fs ForgesTx) SetPullRequest(ctx context.Context, r PullRequest) error {
 	return wrapf(err, "store pull request %d", r.Number)
 }
 
+// PullThread is a subject whose runs have opened a pull request.
+type PullThread struct{ Claim, Subject, AutomationUID, FactoryUID string }
+
+// Threads returns the subjects to which a pull request of a repository belongs. repositories are its URLs, in lower
+// case.
+func (fs Forges) Threads(ctx context.Context, team string, repositories []string, number int64) ([]PullThread, error) {
+	if len(repositories) == 0 {
+		return nil, nil
+	}
+	args := []any{team, number}
+	for _, url := range repositories {
+		args = append(args, url)
+	}
+	rows, err := fs.s.query(ctx, `SELECT s.claim, s.subject, s.automation_uid, s.factory_uid
+		FROM pull_requests p
+		JOIN subjects s ON 'subject:' || s.uid = p.owner
+		WHERE p.team = $1 AND p.number = $2 AND p.repository IN (`+placeholders(3, len(repositories))+`)
+		ORDER BY s.created_at`, args...)
+	return collect(fs.s, rows, err, "threads of a pull request", func(t *PullThread) []any {
+		return []any{&t.Claim, &t.Subject, &t.AutomationUID, &t.FactoryUID}
+	})
+}
+
 // BranchesOf lists the branches that a thread has pushed to a repository, the newest first.
 func (fs Forges) BranchesOf(ctx context.Context, o BranchOwner) ([]string, error) {
 	return fs.s.strings(ctx, `SELECT name

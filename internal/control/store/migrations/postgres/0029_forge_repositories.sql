@@ -9,3 +9,4 @@ CREATE TABLE forge_repositories (
 	PRIMARY KEY (forge_uid, path)
 );
 CREATE INDEX forge_repositories_id ON forge_repositories (forge_uid, repository);
+CREATE INDEX pull_requests_number ON pull_requests (team, repository, number);

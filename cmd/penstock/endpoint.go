@@ -196,10 +196,11 @@ type endpointRotateCmd struct {
 }
 
 func (cmd *endpointRotateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
-	if cmd.Overlap < 0 || cmd.Overlap%time.Second != 0 {
-		return exitf(exitUsage, "--overlap must be a whole number of seconds, such as 90s or 1h")
+	seconds, err := overlapSeconds(cmd.Overlap)
+	if err != nil {
+		return err
 	}
-	body := fixed(map[string]any{"overlap_seconds": int64(cmd.Overlap / time.Second)})
+	body := fixed(map[string]any{"overlap_seconds": seconds})
 	return endpointNoun.change(ctx, std, in, http.MethodPost, cmd.Target, body, "rotate-secret")
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/forge"
@@ -13,13 +14,18 @@ import (
 type forgeCmds struct {
 	connection
 
-	List         listCmd              `cmd:"" help:"List connections to forges."`
-	Connect      forgeConnectCmd      `cmd:"" help:"Connect to a forge with the token of a bot account."`
-	Get          getCmd               `cmd:"" help:"Show a connection."`
-	Set          forgeSetCmd          `cmd:"" help:"Change a connection, such as its token."`
-	Check        forgeCheckCmd        `cmd:"" help:"Ask the forge whether the connection can do what it needs."`
-	Repositories forgeRepositoriesCmd `cmd:"" help:"List the repositories that runs can use through a connection."`
-	Delete       deleteAllCmd         `cmd:"" help:"Delete connections with their tokens."`
+	List         listCmd                     `cmd:"" help:"List connections to forges."`
+	Connect      forgeConnectCmd             `cmd:"" help:"Connect to a forge with the token of a bot account."`
+	Get          getCmd                      `cmd:"" help:"Show a connection."`
+	Set          forgeSetCmd                 `cmd:"" help:"Change a connection, such as its token."`
+	Check        forgeCheckCmd               `cmd:"" help:"Ask the forge whether the connection can do what it needs."`
+	Repositories forgeRepositoriesCmd        `cmd:"" help:"List the repositories that runs can use through a connection."`
+	Rotate       forgeRotateCmd              `cmd:"" help:"Create a new secret for the forge's deliveries, which is printed only once."`
+	Deliveries   deliveriesCmd[ofForge]      `cmd:"" help:"List what the forge has sent, newest first."`
+	Delivery     deliveryCmd[ofForge]        `cmd:"" help:"Show a delivery and its result for each automation."`
+	Payload      deliveryPayloadCmd[ofForge] `cmd:"" help:"Print the body of an accepted delivery, byte for byte."`
+	Replay       deliveryReplayCmd[ofForge]  `cmd:"" help:"Replay an accepted delivery with the current automations."`
+	Delete       deleteAllCmd                `cmd:"" help:"Delete connections with their tokens."`
 }
 
 var forgeNoun = &noun[penstock.Forge]{
@@ -38,6 +44,8 @@ var forgeNoun = &noun[penstock.Forge]{
 			{"read token", map[bool]string{true: "yes"}[f.ReadToken]},
 			{"factories", strings.Join(f.Factories, " ")},
 			{"repositories", strings.Join(f.Repositories, " ")},
+			{"ingress url", f.IngressURL},
+			{"secret", f.Secret},
 			{"status", string(f.Status)},
 			{"problem", f.Problem},
 			{"token expires", timestamp(f.ExpiresAt)},
@@ -182,4 +190,18 @@ func (cmd *forgeRepositoriesCmd) Run(ctx context.Context, std *stdio, in *connec
 		}
 		return std.table([]string{"REPOSITORY", "DEFAULT BRANCH", "PRIVATE", "WRITABLE"}, rows)
 	})
+}
+
+type forgeRotateCmd struct {
+	resourceArg
+	Overlap time.Duration `default:"24h" placeholder:"DURATION" about:"/overlap_seconds" help:"How long the old secret stays valid, such as 1h, at most 168h; 24h by default."`
+}
+
+func (cmd *forgeRotateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	seconds, err := overlapSeconds(cmd.Overlap)
+	if err != nil {
+		return err
+	}
+	body := fixed(map[string]any{"overlap_seconds": seconds})
+	return forgeNoun.change(ctx, std, in, http.MethodPost, cmd.Target, body, "rotate-secret")
 }

@@ -22,10 +22,10 @@ type webhookCmds struct {
 	Suspend    actionCmd            `cmd:"" help:"Suspend a webhook until you resume it, even if the factory's files enable it; its sender gets 404."`
 	Resume     actionCmd            `cmd:"" help:"Resume a suspended webhook."`
 	Delete     deleteAllCmd         `cmd:"" help:"Delete webhooks; automations that select them are kept."`
-	Deliveries webhookDeliveriesCmd `cmd:"" help:"List the deliveries of a webhook, newest first."`
-	Delivery   webhookDeliveryCmd   `cmd:"" help:"Show a delivery and its result for each automation."`
-	Payload    webhookPayloadCmd    `cmd:"" help:"Print the body of an accepted delivery, byte for byte."`
-	Replay     webhookReplayCmd     `cmd:"" help:"Replay an accepted delivery with the current automations."`
+	Deliveries deliveriesCmd[ofWebhook] `cmd:"" help:"List the deliveries of a webhook, newest first."`
+	Delivery   deliveryCmd[ofWebhook]   `cmd:"" help:"Show a delivery and its result for each automation."`
+	Payload    deliveryPayloadCmd[ofWebhook]    `cmd:"" help:"Print the body of an accepted delivery, byte for byte."`
+	Replay     deliveryReplayCmd[ofWebhook]     `cmd:"" help:"Replay an accepted delivery with the current automations."`
 	Test       webhookTestCmd       `cmd:"" help:"Send a test delivery to a webhook."`
 	TestFilter webhookTestFilterCmd `cmd:"" help:"Test a filter on a delivery, a payload, or the latest deliveries."`
 	Verify     webhookVerifyCmd     `cmd:"" help:"Verify the signature of a captured delivery, to find out why its sender gets 401."`

@@ -19,7 +19,29 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
-type webhookDeliveriesCmd struct {
+// logOwner is what has a log of deliveries.
+type logOwner interface {
+	dialItem(ctx context.Context, std *stdio, in *connection, target string, rest ...string) (*client, string, error)
+}
+
+type (
+	ofWebhook struct{}
+	ofForge   struct{}
+)
+
+func (ofWebhook) dialItem(
+	ctx context.Context, std *stdio, in *connection, target string, rest ...string,
+) (*client, string, error) {
+	return webhookNoun.dialItem(ctx, std, in, target, rest...)
+}
+
+func (ofForge) dialItem(
+	ctx context.Context, std *stdio, in *connection, target string, rest ...string,
+) (*client, string, error) {
+	return forgeNoun.dialItem(ctx, std, in, target, rest...)
+}
+
+type deliveriesCmd[O logOwner] struct {
 	resourceArg
 	Outcome string `enum:",${outcomes}" default:"" placeholder:"OUTCOME" field:"?outcome" help:"Only deliveries with this outcome: ${outcomes}."`
 	NoRun   bool   `field:"?no_run" help:"Only accepted deliveries that started no run."`
@@ -42,11 +64,12 @@ var deliveryNoun = &noun[store.Delivery]{
 	facts: deliveryFacts,
 }
 
-func (cmd *webhookDeliveriesCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+func (cmd *deliveriesCmd[O]) Run(ctx context.Context, std *stdio, in *connection) error {
 	if cmd.Limit < 0 {
 		return exitf(exitUsage, "--limit must not be negative")
 	}
-	c, path, err := webhookNoun.dialItem(ctx, std, in, cmd.Target, "deliveries")
+	var of O
+	c, path, err := of.dialItem(ctx, std, in, cmd.Target, "deliveries")
 	if err != nil {
 		return err
 	}
@@ -71,21 +94,22 @@ func outcomeNames() []string {
 	return names
 }
 
-// oneDelivery names an entry of a webhook's log.
-type oneDelivery struct {
+// oneDelivery names an entry of a log.
+type oneDelivery[O logOwner] struct {
 	resourceArg
 	ID string `arg:"" name:"delivery" help:"ID of the delivery."`
 }
 
-func (d oneDelivery) find(
+func (d oneDelivery[O]) find(
 	ctx context.Context, std *stdio, in *connection, rest ...string,
 ) (*client, string, error) {
-	return webhookNoun.dialItem(ctx, std, in, d.Target, append([]string{"deliveries", url.PathEscape(d.ID)}, rest...)...)
+	var of O
+	return of.dialItem(ctx, std, in, d.Target, append([]string{"deliveries", url.PathEscape(d.ID)}, rest...)...)
 }
 
-type webhookDeliveryCmd struct{ oneDelivery }
+type deliveryCmd[O logOwner] struct{ oneDelivery[O] }
 
-func (cmd *webhookDeliveryCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+func (cmd *deliveryCmd[O]) Run(ctx context.Context, std *stdio, in *connection) error {
 	c, path, err := cmd.find(ctx, std, in)
 	if err != nil {
 		return err
@@ -133,13 +157,13 @@ func matchText(m store.DeliveryMatch) string {
 	return "does not match"
 }
 
-type webhookPayloadCmd struct{ oneDelivery }
+type deliveryPayloadCmd[O logOwner] struct{ oneDelivery[O] }
 
-func (cmd *webhookPayloadCmd) Help() string {
+func (cmd *deliveryPayloadCmd[O]) Help() string {
 	return "On a terminal, control characters are made visible. A file or a pipe gets the original bytes."
 }
 
-func (cmd *webhookPayloadCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+func (cmd *deliveryPayloadCmd[O]) Run(ctx context.Context, std *stdio, in *connection) error {
 	c, path, err := cmd.find(ctx, std, in, "payload")
 	if err != nil {
 		return err
@@ -147,9 +171,9 @@ func (cmd *webhookPayloadCmd) Run(ctx context.Context, std *stdio, in *connectio
 	return c.download(ctx, path, std.out)
 }
 
-type webhookReplayCmd struct{ oneDelivery }
+type deliveryReplayCmd[O logOwner] struct{ oneDelivery[O] }
 
-func (cmd *webhookReplayCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+func (cmd *deliveryReplayCmd[O]) Run(ctx context.Context, std *stdio, in *connection) error {
 	c, path, err := cmd.find(ctx, std, in, "replay")
 	if err != nil {
 		return err

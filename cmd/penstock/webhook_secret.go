@@ -183,6 +183,14 @@ func (cmd *webhookUpdateCmd) Run(ctx context.Context, std *stdio, in *connection
 	return webhookNoun.change(ctx, std, in, http.MethodPatch, cmd.Target, fixed(body))
 }
 
+// overlapSeconds reads --overlap.
+func overlapSeconds(overlap time.Duration) (int64, error) {
+	if overlap < 0 || overlap%time.Second != 0 {
+		return 0, exitf(exitUsage, "--overlap must be a whole number of seconds, such as 90s or 1h")
+	}
+	return int64(overlap / time.Second), nil
+}
+
 type webhookRotateCmd struct {
 	resourceArg
 	Overlap time.Duration `placeholder:"DURATION" about:"/overlap_seconds" help:"How long the old secret stays valid, such as 1h, at most 168h; by default it becomes invalid at once."`
@@ -196,14 +204,15 @@ func (cmd *webhookRotateCmd) Help() string {
 }
 
 func (cmd *webhookRotateCmd) Run(ctx context.Context, std *stdio, in *connection) error {
-	if cmd.Overlap < 0 || cmd.Overlap%time.Second != 0 {
-		return exitf(exitUsage, "--overlap must be a whole number of seconds, such as 90s or 1h")
+	seconds, err := overlapSeconds(cmd.Overlap)
+	if err != nil {
+		return err
 	}
 	secret, err := cmd.secret(std)
 	if err != nil {
 		return err
 	}
-	request := factory.RotateRequest{OverlapSeconds: int64(cmd.Overlap / time.Second)}
+	request := factory.RotateRequest{OverlapSeconds: seconds}
 	if secret != "" {
 		request.Secret = &secret
 	}

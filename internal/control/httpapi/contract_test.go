@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/httpapi"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
@@ -289,6 +290,11 @@ func (d *driver) operations() []operation {
 		{"PATCH", forge, map[string]any{"repositories": nil, "token": "writer"}, forges},
 		{"POST", forge + "/check", nil, forges},
 		{"GET", forge + "/repositories", nil, forges},
+		{"POST", forge + "/rotate-secret", map[string]any{"overlap_seconds": 60}, forges},
+		{"GET", forge + "/deliveries?limit=1&outcome=accepted", nil, forges},
+		{"GET", forge + "/deliveries/" + d.seen["forge delivery"], nil, forges},
+		{"GET", forge + "/deliveries/" + d.seen["forge delivery"] + "/payload", nil, forges},
+		{"POST", forge + "/deliveries/" + d.seen["forge delivery"] + "/replay", nil, forges},
 		{"POST", agent + "/runs/" + d.seen["pushed"] + "/outputs", map[string]any{"kind": "comment", "body": "x"}, write},
 		{"GET", agent + "/runs/" + d.seen["pushed"] + "/outputs", nil, read},
 		{"GET", base + "/outputs?state=held", nil, read},
@@ -511,6 +517,12 @@ func (d *driver) makeOutputs() {
 	d.must(http.StatusNoContent, "DELETE",
 		"/api/v1/forges/"+d.must(http.StatusCreated, "POST", "/api/v1/forges", connection).field("uid"), nil)
 	d.seen["forge"] = d.must(http.StatusCreated, "POST", "/api/v1/forges", connection).field("uid")
+	d.seen["forge delivery"] = d.deliverTo(
+		d.seen["forge"], factory.InboundDelivery{Outcome: penstock.OutcomeAccepted},
+	).DeliveryID
+	d.seen["refused"] = d.deliverTo(
+		d.seen["forge"], factory.InboundDelivery{Outcome: penstock.OutcomeRejectedSize},
+	).DeliveryID
 	d.seen["pushed"] = d.must(http.StatusOK, "POST", "/api/v1/agent/runs",
 		`{"prompt": "x", "config": {"repositories": [{"connection": "acme", "path": "acme/shop"}]}}`).field("run_id")
 	g, path := d.work(d.svc.Executions.Control()), "/api/v1/agent/runs/"+d.seen["pushed"]+"/outputs"
@@ -787,6 +799,10 @@ func (d *driver) callBadly() {
 			map[string]any{"name": "acme", "provider": "gitea", "url": d.seen["forge url"], "token": "writer"},
 		},
 		{400, "PATCH", "/api/v1/forges/" + d.seen["forge"], `{"url": "https://git.example.com"}`},
+		{400, "POST", "/api/v1/forges/" + d.seen["forge"] + "/rotate-secret", `{"overlap_seconds": -1}`},
+		{400, "GET", "/api/v1/forges/" + d.seen["forge"] + "/deliveries?outcome=lost", nil},
+		{409, "POST", "/api/v1/forges/" + d.seen["forge"] + "/deliveries/" + d.seen["refused"] + "/replay", nil},
+		{404, "GET", "/api/v1/forges/" + d.seen["forge"] + "/deliveries/" + d.seen["refused"] + "/payload", nil},
 		{422, "PATCH", "/api/v1/event-endpoints/" + d.seen["endpoint"], `{"format": "slack"}`},
 		{400, "GET", "/api/v1/event-endpoints/" + d.seen["endpoint"] + "/attempts?cursor=nonsense", nil},
 		{400, "POST", "/api/v1/event-endpoints/" + d.seen["endpoint"] + "/replay", `{}`},

@@ -43,7 +43,12 @@ func (d *driver) makeDeliveries(created string) {
 
 func (d *driver) deliver(a factory.InboundDelivery) factory.DeliveryResult {
 	d.t.Helper()
-	snapshot, err := d.svc.Receiver.Plan(d.t.Context(), d.seen["webhook"], false, true)
+	return d.deliverTo(d.seen["webhook"], a)
+}
+
+func (d *driver) deliverTo(uid string, a factory.InboundDelivery) factory.DeliveryResult {
+	d.t.Helper()
+	snapshot, err := d.svc.Receiver.Plan(d.t.Context(), uid, false, true)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -142,7 +142,7 @@ func readForgeEvent(payload trigger.Value) (e forge.Event, repository int64) {
 	}, idOf(at("repository", "id").Scalar())
 }
 
-// idOf reads a number of a forge; 0: it is none.
+// idOf reads a number of a forge. It returns 0 for other texts.
 func idOf(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -389,3 +389,37 @@ func TestDraftsOfGiteaStayDrafts(t *testing.T) {
 		}
 	}
 }
+
+// The role of a collaborator, as GitHub reports it: maintain as write, and triage as read.
+func TestWhoMayWriteOnGitHub(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		status int
+		body   string
+		write  bool
+		fails  bool
+	}{
+		{"an administrator", 200, `{"permission": "admin", "user": {"id": 3}}`, true, false},
+		{"a maintainer", 200, `{"permission": "write", "role_name": "maintain", "user": {"id": 3}}`, true, false},
+		{"a reader", 200, `{"permission": "read", "role_name": "triage", "user": {"id": 3}}`, false, false},
+		{"nobody", 200, `{"permission": "none", "user": {"id": 3}}`, false, false},
+		{"another account that has the login now", 200, `{"permission": "admin", "user": {"id": 4}}`, false, false},
+		{"an answer without an account", 200, `{"permission": "admin", "user": null}`, false, false},
+		{"an account that is gone", 404, `{"message": "Not Found"}`, false, true},
+		{"a token that may not ask", 403, `{"message": "Resource not accessible"}`, false, true},
+		{"a list", 200, `[]`, false, true},
+	} {
+		g := newGitHub(t, says(tt.status, tt.body))
+		write, failed := g.mayWrite(t.Context(), Event{Repository: "o/r", Sender: "a?b", SenderID: 3})
+		if write != tt.write || (failed != nil) != tt.fails {
+			t.Errorf("%s: %t, %+v", tt.name, write, failed)
+		}
+		g.sent(t, "GET /collaborators/a%3Fb/permission")
+	}
+	g := newGitHub(t, says(200, `{}`))
+	elsewhere := Event{Repository: "o/../..", Sender: "a", SenderID: 3}
+	if write, failed := g.mayWrite(t.Context(), elsewhere); write || failed == nil {
+		t.Errorf("a path that leads elsewhere: %t, %+v", write, failed)
+	}
+}

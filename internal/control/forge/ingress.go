@@ -8,7 +8,6 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
-	"github.com/penstock-dev/penstock/internal/control/signature"
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
@@ -44,9 +43,9 @@ func (c *Connections) addIngress(ctx context.Context, tx *store.Tx, row store.Fo
 	now := penstock.Now()
 	err = tx.Webhooks().Add(ctx, store.WebhookRow{Team: row.Team, Webhook: penstock.Webhook{
 		UID: row.UID, Name: row.UID, Label: row.Name, AuthMode: penstock.AuthSignature,
-		SignatureScheme: signature.GitHub, // Gitea and Forgejo sign in this way, too
+		SignatureScheme: penstock.ProviderGitHub, // Gitea and Forgejo sign in this way, too
 		ReplayGuard:     true, Enabled: true,
-		RetryUnmatched: true, // somebody lets the forge send it again when an automation is mended
+		RetryUnmatched: true, // the forge may send it again after somebody has changed an automation
 		CreatedAt:      now, UpdatedAt: now,
 	}})
 	if err != nil {

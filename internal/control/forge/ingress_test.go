@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -20,9 +19,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/forge"
 	"github.com/penstock-dev/penstock/internal/control/store"
-	"github.com/penstock-dev/penstock/internal/control/webhook"
 	"github.com/penstock-dev/penstock/internal/testkit"
-	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
 // team is the factory whose automation works on issues of acme/shop.
@@ -46,10 +43,7 @@ type hook struct {
 }
 
 func (w *world) hook(f penstock.Forge) *hook {
-	return &hook{world: w, uid: f.UID, secret: f.Secret, ingress: webhook.NewIngress(webhook.IngressOptions{
-		Receiver: w.Receiver, PublicURL: "https://penstock.test", Limits: testworld.DefaultWebhookLimits(),
-		Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
-	})}
+	return &hook{world: w, uid: f.UID, secret: f.Secret, ingress: w.Ingress()}
 }
 
 // issue is what Gitea sends about a new issue, with changes.
@@ -156,7 +150,7 @@ func TestAnEventOfAConnectionStartsARun(t *testing.T) {
 		}
 		h.secret = "another"
 		for path, want := range map[string]int{
-			forge.IngressPath + f.UID: http.StatusUnauthorized, webhook.Prefix + f.UID: http.StatusNotFound,
+			forge.IngressPath + f.UID: http.StatusUnauthorized, "/webhooks/w/" + f.UID: http.StatusNotFound,
 			forge.IngressPath + hook.UID: http.StatusNotFound, forge.IngressPath + f.UID + "/x": http.StatusNotFound,
 		} {
 			if code, _ := h.send(path, "c", "issues", issue()); code != want {
@@ -297,7 +291,7 @@ func TestEventsReachTheFactoriesOfTheRepository(t *testing.T) {
 	})
 }
 
-// A repository is known by its id: a new name brings its events, and an old name not those of another repository
+// A repository is known by its id: a new name brings its events, and an old name brings no events of another one
 // (sh1nj1/plan42#1465).
 func TestARepositoryIsKnownByItsID(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) {

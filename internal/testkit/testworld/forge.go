@@ -1,13 +1,23 @@
 package testworld
 
 import (
+	"net/http"
 	"net/netip"
 	"os"
 	"testing"
 
+	"github.com/penstock-dev/penstock/internal/control/webhook"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/wall/egress"
 )
+
+// Ingress returns the ingress of the world, whose sender has one address.
+func (w *World) Ingress() http.Handler {
+	return webhook.NewIngress(webhook.IngressOptions{
+		Receiver: w.Receiver, PublicURL: w.Deps.PublicURL, Limits: DefaultWebhookLimits(),
+		Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
+	})
+}
 
 // To connects to a forge of a test, although its address is private.
 func To(tb testing.TB, f *testkit.Forge) *egress.Outbound {

@@ -37,6 +37,7 @@ type Overrides struct {
 	EnvironmentID string               `json:"environment_id,omitempty"`
 	Secrets       []string             `json:"secrets,omitzero"` // empty: no secrets, even if weaker layers have some
 	MCPServers    map[string]MCPServer `json:"mcp_servers,omitzero"`
+	Repositories  []RunRepository      `json:"repositories,omitzero"` // empty: none, even if weaker layers have some
 	// HarnessAuthSecrets belong to a harness in a file. The API cannot set them.
 	HarnessAuthSecrets json.RawMessage `json:"harness_auth_secrets,omitempty"`
 	LayerKeys

@@ -33,9 +33,9 @@ type Config struct {
 	Budget             *Budget           `json:"budget,omitempty"`
 	Env                map[string]string `json:"env,omitempty"`
 	Secrets            SecretNames       `json:"secrets,omitempty"`
-	Network            *Network          `json:"network,omitempty"`      // narrows what the layers allow
-	Prebuild           *bool             `json:"prebuild,omitempty"`     // false: prepare everything anew
-	Repositories       []RunRepository   `json:"repositories,omitempty"` // beside the environment's
+	Network            *Network          `json:"network,omitempty"`     // narrows what the layers allow
+	Prebuild           *bool             `json:"prebuild,omitempty"`    // false: prepare everything anew
+	Repositories       []RunRepository   `json:"repositories,omitzero"` // beside the environment's; empty: none
 	LayerKeys
 }
 

@@ -133,4 +133,5 @@ type AgentDefaults struct {
 	MCPServers         map[string]MCPServer `json:"mcp_servers"`
 	Harness            *Harness             `json:"harness,omitempty"`
 	HarnessAuthSecrets json.RawMessage      `json:"harness_auth_secrets,omitempty"`
+	Repositories       []RunRepository      `json:"repositories,omitzero"`
 }

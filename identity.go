@@ -24,6 +24,7 @@ type Identity struct {
 	Harness          *Harness             `json:"harness,omitempty"`
 	BaseHarness      string               `json:"base_harness,omitempty"` // the type of Harness; not stored
 	MCPServers       map[string]MCPServer `json:"mcp_servers,omitzero"`
+	Repositories     []RunRepository      `json:"repositories,omitzero"` // nil: as in weaker layers; empty: none
 
 	HarnessAuthSecrets json.RawMessage `json:"harness_auth_secrets,omitempty"`
 	OnBehalfOfEnabled  bool            `json:"on_behalf_of_enabled,omitzero"`

@@ -92,7 +92,8 @@ func (r *Run) CameFrom(pointer string) (key, layer string) {
 // RequestedSecrets reports whether the request for the run named managed secrets, or repositories that
 // workers read with their own rights. Agents, automations and factories name theirs for every caller.
 func (r *Run) RequestedSecrets() bool {
-	return r.Config != nil && (slices.ContainsFunc(r.Config.Repositories, RunRepository.ReadByWorker) ||
+	return r.Config != nil && (r.ConfigSources["repositories"] == LayerRequest &&
+		slices.ContainsFunc(r.Config.Repositories, RunRepository.ReadByWorker) ||
 		slices.ContainsFunc(r.Config.SecretUses(), func(use SecretUse) bool {
 			_, layer := r.CameFrom(use.Pointer)
 			return layer == LayerRequest

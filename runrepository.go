@@ -1,6 +1,7 @@
 package penstock
 
 import (
+	"fmt"
 	"strings"
 )
 
@@ -20,4 +21,47 @@ type RunRepository struct {
 func (r RunRepository) ReadByWorker() bool {
 	scheme, _, _ := strings.Cut(r.URL, "://")
 	return r.URL != "" && !strings.EqualFold(scheme, "https")
+}
+
+// MaxRunRepositories is how many repositories one configuration may name.
+const MaxRunRepositories = 20
+
+// CheckRepositories returns the errors of a list of repositories, with pointers below at. No error repeats a URL,
+// which may hold a password. url and ref check an address that git clones and the name of a branch, tag or commit;
+// nil: not checked here.
+func CheckRepositories(at string, list []RunRepository, url, ref func(string) error) []FieldError {
+	var errs []FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, FieldError{Pointer: at + pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	if n := len(list); n > MaxRunRepositories {
+		bad("", "has %d repositories; at most %d are allowed", n, MaxRunRepositories)
+		return errs
+	}
+	for i, r := range list {
+		at := fmt.Sprintf("/%d", i)
+		switch {
+		case r.Connection == "" && r.Path == "":
+			if r.URL == "" {
+				bad(at+"/url", "is required, unless connection and path are given")
+			} else if url == nil {
+				break
+			} else if err := url(r.URL); err != nil {
+				bad(at+"/url", "%s", err)
+			}
+		case r.Connection == "":
+			bad(at+"/connection", "is required with a path: it names a connection to a forge")
+		default:
+			if wrong := CheckForgePath(r.Path); wrong != "" {
+				bad(at+"/path", "%s", wrong)
+			}
+		}
+		if ref == nil {
+			continue
+		}
+		if err := ref(r.Ref); err != nil {
+			bad(at+"/ref", "%s", err)
+		}
+	}
+	return errs
 }

@@ -35,7 +35,12 @@ func (cmd *factoryValidateCmd) Run(std *stdio, settings *fileSettings) error {
 	if err != nil {
 		return err
 	}
-	_, more := definition.Parse(files, definition.Known{CheckCron: factory.CheckCron, Model: settings.checkModel})
+	_, more := definition.Parse(files, definition.Known{
+		CheckCron: factory.CheckCron, Model: settings.checkModel,
+		Repositories: func(list []penstock.RunRepository) []penstock.FieldError {
+			return run.CheckRepositories("", nil, list)
+		},
+	})
 	found = append(found, more...)
 	if cmd.Strict {
 		definition.Strict(found)

@@ -106,6 +106,8 @@ func (p *parser) sharedSubjects(d *document, a Automation, above []Settings, fir
 		other = "other mcpServers"
 	case !reflect.DeepEqual(a.Forge.Settings().PushPolicy(), first.Forge.Settings().PushPolicy()):
 		other = "other settings of forge"
+	case !slices.Equal(a.Repositories, first.Repositories):
+		other = "other repositories"
 	default:
 		return first
 	}

@@ -107,6 +107,9 @@ func TestEveryKeyOfAFileReachesTheConfiguration(t *testing.T) {
 			ProtectedPaths: &definition.PathProtection{Policy: "refuse", Add: []string{"a"}, Except: []string{"b"}},
 		}}
 		v.FieldByName("Forge").Set(reflect.ValueOf(forge))
+		v.FieldByName("Repositories").Set(reflect.ValueOf([]definition.RunRepository{
+			{URL: "a", Connection: "b", Path: "c", Ref: "d"}, {},
+		}))
 		if len(keys) != len(texts) {
 			t.Errorf("a file of the type %s has %v; the keys of every layer are %v", v.Type(), keys, texts)
 		}
@@ -115,7 +118,11 @@ func TestEveryKeyOfAFileReachesTheConfiguration(t *testing.T) {
 		"push/branches", "push/protected_paths/policy", "push/protected_paths/add", "push/protected_paths/except",
 		"push/limits/files", "push/limits/bytes", "push/limits/binary", "push/secrets",
 	}
+	repositories := []penstock.RunRepository{{URL: "a", Connection: "b", Path: "c", Ref: "d"}, {}}
 	check := func(what string, config *penstock.Config) {
+		if diff := cmp.Diff(repositories, config.Repositories); diff != "" {
+			t.Errorf("%s: repositories in the configuration (-want +got):\n%s", what, diff)
+		}
 		if diff := cmp.Diff(values, config.Forge.Values()); diff != "" {
 			t.Errorf("%s: values of forge in the configuration (-want +got):\n%s", what, diff)
 		}

@@ -109,6 +109,12 @@ type Known struct {
 	// Model returns why the name of a built-in agent's model is doubtful, or "", and the most
 	// similar name. The finding is a warning.
 	Model func(name string) (problem, nearest string)
+	// Repositories returns the errors of repositories of runs, with pointers into the list. Without it, URLs and refs
+	// are not checked.
+	Repositories func(list []penstock.RunRepository) []penstock.FieldError
+	// Connection returns why runs cannot have a repository of a connection by now, or "", and the key of the
+	// repository at fault. The finding is a warning.
+	Connection func(r penstock.RunRepository) (key, problem string)
 	// CheckCron returns an error for an invalid cron expression.
 	CheckCron func(expression string) error
 }

@@ -24,6 +24,7 @@ type Settings struct {
 	MCPServers    map[string]MCPServer `json:"mcpServers,omitzero" about:"MCP servers, in place of those of the layer above."`
 	WorkerHost    string               `json:"workerHost,omitzero" config:"worker_host" unset:"null or empty" rule:"name" about:"The self-hosted worker that executes runs."`
 	Forge         *Forge               `json:"forge,omitzero" about:"What runs may do on the forges of their repositories. Each value is inherited by itself."`
+	Repositories  []RunRepository      `json:"repositories,omitzero" about:"Repositories that runs work on beside the environment's, in place of the ones of the layer above; [] for none."`
 }
 
 // below returns s with the values of the layer above where it has none.
@@ -38,6 +39,9 @@ func (s Settings) below(above Settings) Settings {
 	}
 	if s.MCPServers == nil {
 		s.MCPServers = above.MCPServers
+	}
+	if s.Repositories == nil {
+		s.Repositories = above.Repositories
 	}
 	s.Forge = ForgeOf(s.Forge.Settings().Over(above.Forge.Settings()))
 	return s
@@ -99,6 +103,7 @@ func (p *parser) settings(d *document, s Settings, above []Settings, path ...any
 	p.secrets(d, s.Secrets, at("secrets")...)
 	p.mcpServers(d, s.MCPServers, at("mcpServers")...)
 	p.forge(d, s.Forge, at("forge")...)
+	p.repositories(d, s.Repositories, at("repositories")...)
 }
 
 // size rejects a configuration that is too large for a run.
@@ -298,7 +303,7 @@ func (s Settings) Overrides() penstock.Overrides {
 		MCPServers: servers(s.MCPServers, MCPServer.Server),
 	}
 	penstock.CarryKeys(&o, s)
-	o.Forge = s.Forge.Settings()
+	o.Forge, o.Repositories = s.Forge.Settings(), runRepositories(s.Repositories)
 	return o
 }
 
@@ -309,7 +314,7 @@ func settingsOf(o penstock.Overrides) Settings {
 		MCPServers: servers(o.MCPServers, serverOf),
 	}
 	penstock.CarryKeys(&s, o)
-	s.Forge = ForgeOf(o.Forge)
+	s.Forge, s.Repositories = ForgeOf(o.Forge), repositoriesOf(o.Repositories)
 	return s
 }
 

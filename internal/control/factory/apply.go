@@ -27,6 +27,7 @@ type application struct {
 	edit    *edit  // by the API, of one resource; nil: the files are another tree
 	same    bool   // the files are those before
 	commit  string // the files come from this commit
+	byAgent bool   // the key of an agent has named the repository of the files
 
 	was      *definition.Definition // what the files before say
 	wasFound []definition.Diagnostic
@@ -265,6 +266,7 @@ func (a *application) config(ctx context.Context, d *definition.Definition) erro
 		Forge: f.Forge.Settings(),
 	}
 	row.Defaults.CredentialStrategy = f.CredentialStrategy
+	a.refuseAdded(definition.KindFactory, "", "agentDefaults", a.factory.Defaults.Repositories, row.Defaults.Repositories)
 	for _, r := range f.Repositories {
 		row.WorksOn = append(row.WorksOn, penstock.WorkRepository{Owner: r.Owner, Repo: r.Name})
 	}
@@ -332,6 +334,7 @@ func (a *application) agent(
 	if errs, _ := request.FieldErrors(a.s.resources.checkIdentity(a.p, agent, agent.OnBehalfOfEnabled)); errs != nil {
 		a.badFields(definition.KindAgent, doc.Name, errs)
 	}
+	a.refuseAdded(definition.KindAgent, doc.Name, "repositories", before.Repositories, agent.Repositories)
 	was, is := definition.AgentOf(before), definition.AgentOf(agent)
 	if there && was.Prompt == is.Prompt && same(was, is) {
 		return agent, nil

@@ -48,6 +48,7 @@ type AutomationRequest struct {
 	EnvironmentID *string                        `json:"environment_id,omitempty"`
 	Secrets       *[]string                      `json:"secrets,omitempty"`
 	MCPServers    *map[string]penstock.MCPServer `json:"mcp_servers,omitempty"`
+	Repositories  *[]penstock.RunRepository      `json:"repositories,omitempty"`
 	LayerKeysRequest
 
 	Cleared []string `json:"-"` // the fields that were given as null
@@ -291,6 +292,7 @@ func (c Change) checkOverrides(s *Automations, o penstock.Overrides) []penstock.
 		request.Text(bad, given.pointer, given.text, request.MaxName)
 	}
 	config := o.Config()
+	errs = append(errs, s.catalog.CheckRepositories("/repositories", o.Repositories)...)
 	for _, e := range append(config.Check("", s.harnesses), s.catalog.Reserved(config)...) {
 		e.Pointer = overridePointer(e.Pointer)
 		errs = append(errs, e)

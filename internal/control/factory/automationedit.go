@@ -22,6 +22,9 @@ func (s *Resources) CreateAutomation(
 	if err != nil {
 		return penstock.Automation{}, err
 	}
+	if err := s.checkConnections(ctx, p, factoryUID, req.Repositories); err != nil {
+		return penstock.Automation{}, err
+	}
 	now := penstock.Now()
 	row := store.AutomationRow{
 		Automation: penstock.Automation{UID: penstock.NewID(), Enabled: true, CreatedAt: now, UpdatedAt: now}, Team: p.Team,
@@ -29,6 +32,9 @@ func (s *Resources) CreateAutomation(
 	}
 	change := Change{AutomationRequest: req, All: true}
 	if err := change.Apply(s.automations, &row); err != nil {
+		return penstock.Automation{}, err
+	}
+	if err := refuseAdded(p, nil, row.Repositories); err != nil {
 		return penstock.Automation{}, err
 	}
 	// The reported problems may be slightly out of date. The transaction reads everything that
@@ -76,6 +82,9 @@ func (s *Resources) UpdateAutomation(
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Automation{}, err
 	}
+	if err := s.checkConnections(ctx, p, factoryUID, req.Repositories); err != nil {
+		return penstock.Automation{}, err
+	}
 	_, err := access.Edit(ctx, s.responses, p, func(tx *store.Tx) (struct{}, error) {
 		factory, err := tx.Factories().Find(ctx, p.Team, factoryUID)
 		if err != nil {
@@ -94,6 +103,9 @@ func (s *Resources) UpdateAutomation(
 		}
 		before, change := row, Change{AutomationRequest: req}
 		if err := change.Apply(s.automations, &row); err != nil {
+			return struct{}{}, err
+		}
+		if err := refuseAdded(p, before.Repositories, row.Repositories); err != nil {
 			return struct{}{}, err
 		}
 		if err := change.Use(ctx, tx, p, factory, row); err != nil {
@@ -237,6 +249,7 @@ func (a *application) automation(
 	}
 	row.Automation = doc.ApplyTo(before.Automation)
 	a.badFields(definition.KindAutomation, doc.Name, Change{}.Check(a.s.automations, &row))
+	a.refuseAdded(definition.KindAutomation, doc.Name, "repositories", before.Repositories, row.Repositories)
 	was, is := definition.AutomationOf(before.Automation), definition.AutomationOf(row.Automation)
 	if there && was.Prompt == is.Prompt && same(was, is) {
 		return nil

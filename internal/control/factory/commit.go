@@ -28,7 +28,7 @@ func (s *Repositories) applySnapshot(
 	if row.NamesSecrets {
 		p.Scopes = append(p.Scopes, penstock.ScopeSecretsManage)
 	}
-	known, err := s.factories.known(ctx, p)
+	known, err := s.factories.known(ctx, p, row.FactoryUID)
 	if err != nil {
 		return s.failedSync(ctx, row, s.ours(row, err))
 	}
@@ -47,7 +47,10 @@ func (s *Repositories) applySnapshot(
 		if err != nil {
 			return err
 		}
-		a = application{s: s.factories, tx: tx, p: p, factory: factory, known: known, commit: snapshot.Commit.ID}
+		a = application{
+			s: s.factories, tx: tx, p: p, factory: factory, known: known, commit: snapshot.Commit.ID,
+			byAgent: row.ByAgent,
+		}
 		applied, err := a.apply(ctx, present, files)
 		if err == nil && definition.HasErrors(found) {
 			err = invalidDefinition(nil)

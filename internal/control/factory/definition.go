@@ -117,7 +117,7 @@ func (s *Factories) Apply(ctx context.Context, p penstock.Principal, uid string,
 	if err != nil {
 		return Applied{}, err
 	}
-	known, err := s.known(ctx, p)
+	known, err := s.known(ctx, p, uid)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -173,7 +173,7 @@ func (s *Factories) Validate(ctx context.Context, p penstock.Principal, given ma
 	if err != nil {
 		return Validated{}, err
 	}
-	known := definition.Known{CheckCron: CheckCron}
+	known := definition.Known{CheckCron: CheckCron, Repositories: s.checkRepositories}
 	scope := ValidationScope{Parser: scopeChecked, StateIndependent: scopeChecked, StateDependent: scopeNotChecked}
 	notRun := slices.Sorted(slices.Values(slices.Concat(teamChecks, applyChecks)))
 	if p.May(penstock.ScopeFactoriesManage) {
@@ -194,11 +194,11 @@ func (s *Factories) Validate(ctx context.Context, p penstock.Principal, given ma
 func (s *Factories) knownOutside(
 	ctx context.Context, p penstock.Principal, files map[string][]byte,
 ) (definition.Known, error) {
-	known, err := s.known(ctx, p)
-	if err != nil {
-		return known, err
-	}
 	secrets, err := s.secretsOfFiles(ctx, p, files)
+	if err != nil {
+		return definition.Known{}, err
+	}
+	known, err := s.known(ctx, p, secrets.factory)
 	if err != nil {
 		return known, err
 	}
@@ -230,6 +230,7 @@ func (s *Factories) secretsOfFiles(
 	factories, err := s.store.Factories.Named(ctx, p.Team, name, "")
 	for _, f := range factories {
 		if err == nil && strings.EqualFold(f.Name, name) {
+			secrets.factory = f.UID
 			secrets.webhooks, err = s.store.Webhooks.List(ctx, p.Team, f.UID)
 		}
 	}
@@ -297,12 +298,23 @@ func givenFiles(given map[string]string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// known returns the team's resources outside of the factory that files may name. The transaction
-// checks again what may change before the files are applied.
-func (s *Factories) known(ctx context.Context, p penstock.Principal) (definition.Known, error) {
+func (s *Factories) checkRepositories(list []penstock.RunRepository) []penstock.FieldError {
+	return s.catalog.CheckRepositories("", list)
+}
+
+// known returns the team's resources outside of the factory ("": a new one) that files may name. The
+// transaction checks again what may change before the files are applied.
+func (s *Factories) known(ctx context.Context, p penstock.Principal, factory string) (definition.Known, error) {
 	known := definition.Known{
 		Harnesses: s.harnesses, MCPServers: []string{}, Runners: []string{}, Environments: []string{},
-		ScheduleIDs: []string{}, CheckCron: CheckCron, Presets: run.NetworkPresets(),
+		ScheduleIDs: []string{}, CheckCron: CheckCron, Presets: run.NetworkPresets(), Repositories: s.checkRepositories,
+	}
+	if !p.IsAgent() { // who does not learn which connections exist
+		find, err := s.catalog.Connections(ctx, p.Team)
+		if err != nil {
+			return known, err
+		}
+		known.Connection = func(r penstock.RunRepository) (key, problem string) { return find(factory, r) }
 	}
 	environments, err := s.store.Environments.List(ctx, store.Viewer{Team: p.Team, All: true}, true)
 	if err != nil {

@@ -119,7 +119,7 @@ func (s *Factories) Create(
 	if err != nil {
 		return penstock.Factory{}, err
 	}
-	known, err := s.known(ctx, p)
+	known, err := s.known(ctx, p, "")
 	if err != nil {
 		return penstock.Factory{}, err
 	}

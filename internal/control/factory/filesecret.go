@@ -17,6 +17,7 @@ type fileSecrets struct {
 	repository bool // the files come from a repository: its findings suggest no names
 	all        []store.SecretName
 	webhooks   []store.WebhookRow // of the factory, before the files are applied
+	factory    string             // its UID, "" for a new one; of files that are validated
 }
 
 // into sets the checks of secrets in known.

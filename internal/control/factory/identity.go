@@ -42,6 +42,7 @@ type IdentityRequest struct {
 	// BaseHarness is deprecated: the type of Harness alone.
 	BaseHarness        *string                        `json:"base_harness,omitempty"`
 	MCPServers         *map[string]penstock.MCPServer `json:"mcp_servers,omitempty"`
+	Repositories       *[]penstock.RunRepository      `json:"repositories,omitempty"` // an empty list stays one
 	HarnessAuthSecrets json.RawMessage                `json:"harness_auth_secrets,omitempty"`
 	OnBehalfOfEnabled  *bool                          `json:"on_behalf_of_enabled,omitempty"`
 	Type               *penstock.AgentType            `json:"agent_type,omitempty"`
@@ -109,6 +110,12 @@ func (s *Resources) CreateIdentity(
 	if err := s.checkIdentity(p, agent, false); err != nil {
 		return penstock.Identity{}, err
 	}
+	if err := refuseAdded(p, nil, agent.Repositories); err != nil {
+		return penstock.Identity{}, err
+	}
+	if err := s.checkConnections(ctx, p, "", req.Repositories); err != nil {
+		return penstock.Identity{}, err
+	}
 	return access.Edit(ctx, s.responses, p, func(tx *store.Tx) (penstock.Identity, error) {
 		if err := run.UseEnvironment(ctx, tx, p, agent.EnvironmentID, "/environment_id"); err != nil {
 			return agent, err
@@ -131,6 +138,9 @@ func (s *Resources) CreateIdentity(
 func (s *Resources) UpdateIdentity(
 	ctx context.Context, p penstock.Principal, uid string, req IdentityRequest,
 ) (penstock.Identity, error) {
+	if err := s.checkConnectionsOf(ctx, p, uid, req.Repositories); err != nil {
+		return penstock.Identity{}, err
+	}
 	return s.editIdentity(ctx, p, uid, func(_ *store.Tx, agent *penstock.Identity) (changed bool, err error) {
 		return true, s.changeIdentity(agent, req)
 	})
@@ -176,6 +186,9 @@ func (s *Resources) storeIdentity(
 		return penstock.Invalid("/agent_type", "cannot change from or to FOREMAN: a factory has exactly one foreman")
 	}
 	if err := s.checkIdentity(p, agent, before.OnBehalfOfEnabled); err != nil {
+		return err
+	}
+	if err := refuseAdded(p, before.Repositories, agent.Repositories); err != nil {
 		return err
 	}
 	if err := run.UseEnvironment(ctx, tx, p, agent.EnvironmentID, "/environment_id"); err != nil {
@@ -338,6 +351,7 @@ func (s *Resources) checkIdentity(p penstock.Principal, i penstock.Identity, act
 	errs = append(errs, penstock.CheckMemoryStores("/memory/attached_stores", i.Memory.AttachedStores)...)
 	config := i.Config()
 	errs = append(errs, run.CheckNetwork("", i.Network, i.Models)...)
+	errs = append(errs, s.catalog.CheckRepositories("/repositories", i.Repositories)...)
 	errs = append(errs, named(append(config.Check("", s.harnesses), s.catalog.Reserved(config)...))...)
 	if memory, err := json.Marshal(i.Memory); err != nil || len(memory) > maxAgentJSON {
 		bad("/memory", "has %d bytes of JSON; at most %d are allowed", len(memory), maxAgentJSON)

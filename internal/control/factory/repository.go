@@ -62,7 +62,7 @@ func (s *Repositories) createFromRepository(
 			ctx,
 			store.RepositoryRow{
 				Repository: repository, FactoryUID: row.UID, Team: p.Team, Place: placeOf(repository.URL),
-				NamesSecrets: namesSecrets, PaidBy: p.PaidBy(),
+				NamesSecrets: namesSecrets, PaidBy: p.PaidBy(), ByAgent: p.IsAgent(),
 			},
 		); err != nil {
 			return penstock.Factory{}, err
@@ -74,7 +74,7 @@ func (s *Repositories) createFromRepository(
 
 // moveRepository changes the repository of a factory. The active files stay until a commit of
 // the new repository is applied. If a caller who manages secrets names the same repository
-// again, its webhooks may name secrets from then on.
+// again, its webhooks may name secrets from then on. If a person does, its files may name repositories for runs.
 func (s *Repositories) moveRepository(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, r store.FactoryRow, req FactoryRequest,
 ) (penstock.Factory, error) {
@@ -98,13 +98,18 @@ func (s *Repositories) moveRepository(
 	case repository != *r.Repository:
 		err := tx.Repositories().Move(ctx, store.RepositoryRow{
 			Repository: repository, FactoryUID: r.UID, Place: placeOf(repository.URL), NamesSecrets: namesSecrets,
-			PaidBy: p.PaidBy(),
+			PaidBy: p.PaidBy(), ByAgent: p.IsAgent(),
 		})
 		if err != nil {
 			return penstock.Factory{}, err
 		}
 	case namesSecrets:
 		if err := tx.Repositories().LetNameSecrets(ctx, r.UID); err != nil {
+			return penstock.Factory{}, err
+		}
+	}
+	if !p.IsAgent() && repository == *r.Repository {
+		if err := tx.Repositories().LetNameRepositories(ctx, r.UID); err != nil {
 			return penstock.Factory{}, err
 		}
 	}

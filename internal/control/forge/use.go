@@ -17,7 +17,7 @@ import (
 // Use is a run that may use connections.
 type Use struct {
 	Team, Factory string
-	Agent         bool // the key of an agent creates the run
+	Agent         bool // the key of an agent names the repositories
 }
 
 // Resolve gives each repository of a run the connection that it uses: the one that it names, or the only one
@@ -46,6 +46,17 @@ func (c *Connections) Resolve(
 		return nil, penstock.InvalidFields(errs...)
 	}
 	return out, nil
+}
+
+// Finder reads the connections of a team. The result returns why runs of a factory ("": of none) cannot have a
+// repository by now, or "", and the key of the repository at fault.
+func (c *Connections) Finder(
+	ctx context.Context, team string,
+) (func(factory string, r penstock.RunRepository) (key, problem string), error) {
+	rows, err := c.store.Forges.List(ctx, team)
+	return func(factory string, r penstock.RunRepository) (key, problem string) {
+		return Use{Team: team, Factory: factory}.resolve(rows, &r)
+	}, err
 }
 
 func (u Use) resolve(rows []store.ForgeRow, r *penstock.RunRepository) (pointer, detail string) {

@@ -28,8 +28,10 @@ func (s *Runs) configFrom(from Origin) func(
 			of.list = slices.Insert(of.list, 0, layer{Name: LayerAutomation, Config: from.Automation.Config()})
 		}
 		if from.Forked != nil {
-			of.list = slices.Insert(of.list, 0, layer{Name: layerForked, Config: from.Forked.Config})
-			of.forked = from.Forked.ConfigSources
+			of.list = slices.Insert(of.list, 0, layer{
+				Name: layerForked, Config: keepRepositories(from.Forked.Config),
+			})
+			of.forked, of.network.Forked = from.Forked.ConfigSources, true
 		}
 		of.agentKey = p.AgentUID
 		if from.Schedule != nil && from.Automation == nil { // its runs are created without the key of its creator
@@ -133,6 +135,10 @@ func (s *Runs) setConfig(ctx context.Context, p penstock.Principal, run *store.N
 	for key, source := range sources {
 		if source == layerForked { // whose request named something counts as this one's
 			sources[key] = cmp.Or(from.forked[key], LayerRequest)
+			if key == "repositories" && len(config.Repositories) == 0 && from.forked[key] == "" { // see keepRepositories
+				config.Repositories = nil
+				delete(sources, key)
+			}
 		}
 	}
 	if err := setPush(ctx, s.store, run, from, &config, sources); err != nil {

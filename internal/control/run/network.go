@@ -61,6 +61,7 @@ func CheckNetwork(at string, network *penstock.Network, models *penstock.ModelPo
 type RunLayers struct {
 	Factory *store.FactoryPart // nil: the run has no factory
 	Agent   *penstock.Identity
+	Forked  bool // the run is a fork
 }
 
 // policy returns the layers of the runner, the factory and the agent. runner may be nil.
@@ -93,7 +94,7 @@ func (l RunLayers) policy(runner *penstock.RunnerSpec) penstock.NetworkPolicy {
 // SetNetwork stores the layers of the runner, factory and agent, and the request's network, on the
 // run. It checks the parts of the policy that are known already.
 func (s *Catalog) SetNetwork(ctx context.Context, p penstock.Principal, run *store.NewRun, from RunLayers) error {
-	if err := s.setConnections(ctx, p, run); err != nil {
+	if err := s.setConnections(ctx, p, run, from); err != nil {
 		return err
 	}
 	policy := from.policy(run.Runner)
@@ -114,7 +115,7 @@ func (s *Catalog) SetNetwork(ctx context.Context, p penstock.Principal, run *sto
 	if err := s.checkMCP(p, run, full, servers); err != nil {
 		return err
 	}
-	if err := checkReach(p, run, full); err != nil {
+	if err := checkReach(p, run, full, from); err != nil {
 		return err
 	}
 	if len(servers.Allow) > 0 {

@@ -194,7 +194,7 @@ func (s *Runs) checkRequest(req penstock.RunRequest) []penstock.FieldError {
 	errs = append(errs, checkProvenance(req.Metadata)...)
 	errs = append(errs, checkAttachments(req.Attachments)...)
 	errs = append(errs, req.Config.Check("/config", s.harnesses)...)
-	errs = append(errs, checkRepositories(s.catalog.skillCache, req.Config.Repositories)...)
+	errs = append(errs, s.catalog.CheckRepositories("/config/repositories", req.Config.Repositories)...)
 	if req.Skill != "" { // the configuration has it now
 		for i := range errs {
 			if errs[i].Pointer == "/config/skill_spec" {

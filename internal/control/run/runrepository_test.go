@@ -80,7 +80,7 @@ func TestInvalidRepositoriesOfARun(t *testing.T) {
 			"a ref that is no name":        {one(good, "@{upstream}"), "/0/ref"},
 			"a ref that is very long":      {one(good, strings.Repeat("r", 256)), "/0/ref"},
 			"a hundred repositories":       {many, "/config/repositories"},
-			"one more than the limit":      {many[:run.MaxRunRepositories+1], "/config/repositories"},
+			"one more than the limit":      {many[:penstock.MaxRunRepositories+1], "/config/repositories"},
 			"a URL that is far too long":   {one(good+strings.Repeat("b", 3000), ""), "/0/url"},
 			"a host with an escape in it":  {one("https://git%2eexample.com/a/b", ""), "/0/url"},
 			"a host that begins with dash": {one("ssh://-oProxyCommand=id/a/b", ""), "/0/url"},
@@ -94,7 +94,7 @@ func TestInvalidRepositoriesOfARun(t *testing.T) {
 			}
 		}
 		if _, err := w.Runs.Create(
-			w.T.Context(), w.Admin, on(many[:run.MaxRunRepositories]...), run.SourceAPI,
+			w.T.Context(), w.Admin, on(many[:penstock.MaxRunRepositories]...), run.SourceAPI,
 		); err != nil {
 			w.T.Errorf("as many as are allowed: %v", err)
 		}

@@ -31,9 +31,13 @@ func knowledgeOf(r store.RunRow) ([]byte, error) {
 	if len(servers) == 0 { // the database does not keep an empty map
 		servers = nil
 	}
+	repositories := c.Repositories
+	if len(repositories) == 0 { // none, said or not
+		repositories = nil
+	}
 	return json.Marshal([]any{
 		r.AgentUID, c.EnvironmentID, c.RunnerID, r.WorkerHost, secrets, c.HarnessAuthSecrets, servers, r.Network,
-		forge.Push(c),
+		forge.Push(c), repositories,
 	})
 }
 

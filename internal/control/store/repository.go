@@ -34,6 +34,7 @@ type RepositoryRow struct {
 	FactoryUID, Team string
 	Place            string   // the name of the repository in push notices; "": it has none
 	PaidBy           []string // the keys that pay for the runs of its automations
+	ByAgent          bool     // the key of an agent has named it, so its files cannot name repositories for runs
 	NamesSecrets     bool     // the caller who connected it may manage secrets, so its webhooks may name any secret
 
 	Head                      string // the branch that was last followed
@@ -81,6 +82,7 @@ var (
 		textColumn("secret", func(r *RepositoryRow) *string { return &r.Secret }).editable(),
 		flagColumn("names_secrets", func(r *RepositoryRow) *bool { return &r.NamesSecrets }).editable(),
 		listColumn("paid_by", func(r *RepositoryRow) *[]string { return &r.PaidBy }).editable(),
+		flagColumn("by_agent", func(r *RepositoryRow) *bool { return &r.ByAgent }).editable(),
 		numberColumn("asked", func(r *RepositoryRow) *int64 { return &r.PollsRequested }).unset(),
 		numberColumn("done", func(r *RepositoryRow) *int64 { return &r.PollsDone }).unset(),
 	)
@@ -142,6 +144,21 @@ func (rs RepositoriesTx) LetNameSecrets(ctx context.Context, factoryUID string) 
 		WHERE factory_uid = $1 AND names_secrets = 0`, factoryUID)
 	if err != nil {
 		return fmt.Errorf("let the repository of factory %s name secrets: %w", factoryUID, err)
+	}
+	if n == 0 {
+		return nil
+	}
+	return rs.RequestPolls(ctx, factoryUID)
+}
+
+// LetNameRepositories lets the files of a factory's repository name repositories for runs, and makes the
+// repository due at once if they could not before.
+func (rs RepositoriesTx) LetNameRepositories(ctx context.Context, factoryUID string) error {
+	n, err := rs.tx.exec(ctx, `UPDATE repositories
+		SET by_agent = 0
+		WHERE factory_uid = $1 AND by_agent = 1`, factoryUID)
+	if err != nil {
+		return fmt.Errorf("let the repository of factory %s name repositories: %w", factoryUID, err)
 	}
 	if n == 0 {
 		return nil

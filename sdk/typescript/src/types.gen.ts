@@ -2118,6 +2118,8 @@ export interface Agent {
   worker_host?: string | undefined;
   /** What its runs may do on the forges of their repositories. Each value is inherited by itself. */
   forge?: ForgeSettings | undefined;
+  /** Repositories that its runs work on beside the environment's, in place of those of its factory. An empty list means none. */
+  repositories?: RunRepository[] | undefined;
   /** Managed secrets for its runs. */
   secrets?: SecretRef[] | undefined;
   /** Skills available to its runs. */
@@ -2165,6 +2167,8 @@ export interface UpdateAgent {
   worker_host?: string | null | undefined;
   /** What its runs may do on the forges of their repositories, in place of what it has set so far. An empty value removes it. */
   forge?: ForgeSettings | null | undefined;
+  /** Repositories that its runs work on beside the environment's, in place of those of its factory. An empty list means none. The key of an agent can only remove some. */
+  repositories?: RunRepository[] | null | undefined;
   /** Managed secrets for its runs. */
   secrets?: SecretRef[] | null | undefined;
   /** Secrets to add to the current ones. Must be the only field of the request. Secrets that the agent already has are skipped. */
@@ -2228,6 +2232,8 @@ export interface AgentResponse {
   worker_host?: string;
   /** What its runs may do on the forges of their repositories. Each value is inherited by itself. */
   forge?: ForgeSettings;
+  /** Repositories that its runs work on beside the environment's, in place of those of its factory. An empty list means none. */
+  repositories?: RunRepository[];
   /** Managed secrets for its runs. */
   secrets: SecretRef[];
   /** Skills available to its runs. */
@@ -2770,6 +2776,8 @@ export interface FactoryAgentDefaults {
   harness?: Harness;
   /** Names of managed secrets with the harness's credentials. */
   harness_auth_secrets?: Record<string, string>;
+  /** Repositories that their runs work on beside the environment's. */
+  repositories?: RunRepository[];
 }
 
 /** A Git repository that defines a factory. */
@@ -3211,6 +3219,8 @@ export interface Automation {
   worker_host?: string;
   /** What its runs may do on the forges of their repositories. Each value is inherited by itself. */
   forge?: ForgeSettings;
+  /** Repositories that its runs work on beside the environment's, in place of the agent's. An empty list means none. */
+  repositories?: RunRepository[];
   /** The secrets with the harness's credentials, as the factory's files name them. */
   harness_auth_secrets?: Record<string, unknown>;
   /** Whose credentials its runs use. */
@@ -3285,6 +3295,8 @@ export interface CreateAutomationRequest {
   worker_host?: string | undefined;
   /** What its runs may do on the forges of their repositories. Each value is inherited by itself. */
   forge?: ForgeSettings | undefined;
+  /** Repositories that its runs work on beside the environment's, in place of the agent's. An empty list means none. */
+  repositories?: RunRepository[] | undefined;
   /** Whose credentials its runs use. */
   credential_strategy?: 'CREATOR' | 'EXECUTOR' | undefined;
 }
@@ -3347,6 +3359,8 @@ export interface UpdateAutomationRequest {
   worker_host?: string | null | undefined;
   /** What its runs may do on the forges of their repositories, in place of what it has set so far. An empty value removes it. */
   forge?: ForgeSettings | null | undefined;
+  /** Repositories that its runs work on, in place of the agent's. An empty list means none, and null those of the agent. The key of an agent can only remove some. */
+  repositories?: RunRepository[] | null | undefined;
   /** Whose credentials its runs use. */
   credential_strategy?: 'CREATOR' | 'EXECUTOR' | null | undefined;
 }

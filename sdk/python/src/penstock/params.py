@@ -1070,6 +1070,11 @@ class Agent(TypedDict, total=False):
     forge: ForgeSettings | InstanceOf[types.ForgeSettings]
     """What its runs may do on the forges of their repositories. Each value is inherited by itself."""
 
+    repositories: Sequence[RunRepository | InstanceOf[types.RunRepository]]
+    """Repositories that its runs work on beside the environment's, in place of those of its
+    factory. An empty list means none.
+    """
+
     secrets: Sequence[SecretRef | InstanceOf[types.SecretRef]]
     """Managed secrets for its runs."""
 
@@ -1137,6 +1142,11 @@ class UpdateAgent(TypedDict, total=False):
     forge: ForgeSettings | InstanceOf[types.ForgeSettings] | None
     """What its runs may do on the forges of their repositories, in place of what it has set so
     far. An empty value removes it.
+    """
+
+    repositories: Sequence[RunRepository | InstanceOf[types.RunRepository]] | None
+    """Repositories that its runs work on beside the environment's, in place of those of its
+    factory. An empty list means none. The key of an agent can only remove some.
     """
 
     secrets: Sequence[SecretRef | InstanceOf[types.SecretRef]] | None
@@ -1939,6 +1949,11 @@ class CreateAutomationRequest(TypedDict, total=False):
     forge: ForgeSettings | InstanceOf[types.ForgeSettings]
     """What its runs may do on the forges of their repositories. Each value is inherited by itself."""
 
+    repositories: Sequence[RunRepository | InstanceOf[types.RunRepository]]
+    """Repositories that its runs work on beside the environment's, in place of the agent's. An
+    empty list means none.
+    """
+
     credential_strategy: Literal["CREATOR", "EXECUTOR"]
     """Whose credentials its runs use."""
 
@@ -2058,6 +2073,11 @@ class UpdateAutomationRequest(TypedDict, total=False):
     forge: ForgeSettings | InstanceOf[types.ForgeSettings] | None
     """What its runs may do on the forges of their repositories, in place of what it has set so
     far. An empty value removes it.
+    """
+
+    repositories: Sequence[RunRepository | InstanceOf[types.RunRepository]] | None
+    """Repositories that its runs work on, in place of the agent's. An empty list means none, and
+    null those of the agent. The key of an agent can only remove some.
     """
 
     credential_strategy: Literal["CREATOR", "EXECUTOR"] | None

@@ -3372,6 +3372,11 @@ class AgentResponse(Model):
     forge: ForgeSettings | None = None
     """What its runs may do on the forges of their repositories. Each value is inherited by itself."""
 
+    repositories: list[RunRepository] | None = None
+    """Repositories that its runs work on beside the environment's, in place of those of its
+    factory. An empty list means none.
+    """
+
     secrets: list[SecretRef]
     """Managed secrets for its runs."""
 
@@ -4021,6 +4026,9 @@ class FactoryAgentDefaults(Model):
     harness_auth_secrets: dict[str, str] | None = None
     """Names of managed secrets with the harness's credentials."""
 
+    repositories: list[RunRepository] | None = None
+    """Repositories that their runs work on beside the environment's."""
+
 
 class FactoryRepository(Model):
     """A Git repository that defines a factory."""
@@ -4589,6 +4597,11 @@ class Automation(Model):
 
     forge: ForgeSettings | None = None
     """What its runs may do on the forges of their repositories. Each value is inherited by itself."""
+
+    repositories: list[RunRepository] | None = None
+    """Repositories that its runs work on beside the environment's, in place of the agent's. An
+    empty list means none.
+    """
 
     harness_auth_secrets: dict[str, Any] | None = None
     """The secrets with the harness's credentials, as the factory's files name them."""

@@ -97,6 +97,16 @@ func inheritedKeys(environments map[string]string) []inherited {
 			}, "map[]", "",
 		},
 		{
+			"repositories", text("repositories: [{url: 'https://%s.example/a/b', ref: main}]"),
+			func(l string) penstock.Config {
+				return penstock.Config{Repositories: []penstock.RunRepository{{URL: "https://" + l + ".example/a/b", Ref: "main"}}}
+			},
+			func(c *penstock.Config) any { return fmt.Sprint(c.Repositories) },
+			func(l string) any {
+				return fmt.Sprint([]penstock.RunRepository{{URL: "https://" + l + ".example/a/b", Ref: "main"}})
+			}, "[]", "",
+		},
+		{
 			"worker_host", text("workerHost: on-%s"),
 			func(l string) penstock.Config {
 				return penstock.Config{LayerKeys: penstock.LayerKeys{WorkerHost: "on-" + l}}

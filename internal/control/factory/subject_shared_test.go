@@ -320,7 +320,8 @@ func TestAutomationsThatDifferShareNoSubject(t *testing.T) {
 			"forge": {LayerKeysRequest: factory.LayerKeysRequest{Forge: &penstock.ForgeSettings{
 				Push: &penstock.PushSettings{Secrets: "off"},
 			}}},
-			"servers": {MCPServers: &map[string]penstock.MCPServer{"x": {URL: "https://mcp.example.com"}}},
+			"repositories": {Repositories: &[]penstock.RunRepository{{URL: "https://git.example.com/a/b"}}},
+			"servers":      {MCPServers: &map[string]penstock.MCPServer{"x": {URL: "https://mcp.example.com"}}},
 		} {
 			req.SubjectRequest = shared
 			_, err := w.add(name, req)
@@ -332,7 +333,7 @@ func TestAutomationsThatDifferShareNoSubject(t *testing.T) {
 		}
 		defaults := &penstock.ForgeSettings{Push: &penstock.PushSettings{Secrets: "refuse"}}
 		if _, err := w.add("same", factory.AutomationRequest{
-			SubjectRequest: shared, MCPServers: &map[string]penstock.MCPServer{},
+			SubjectRequest: shared, MCPServers: &map[string]penstock.MCPServer{}, Repositories: &[]penstock.RunRepository{},
 			LayerKeysRequest: factory.LayerKeysRequest{Forge: defaults},
 		}); err != nil {
 			w.T.Errorf("an automation that is equal: %v", err)

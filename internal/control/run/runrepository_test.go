@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
@@ -208,4 +209,23 @@ func TestASchedulesRepositories(t *testing.T) {
 			w.T.Errorf("the schedule is %+v, %v", made.Config, err)
 		}
 	})
+}
+
+// Automations that share a subject had equal repositories when they were applied. One may have changed since.
+func TestRunsOnOtherRepositoriesShareNoSubject(t *testing.T) {
+	t.Parallel()
+	row := func(list []penstock.RunRepository) store.RunRow {
+		var r store.RunRow
+		r.Config = &penstock.Config{Repositories: list}
+		return r
+	}
+	one, none := []penstock.RunRepository{{URL: "https://git.example.com/a/b"}}, []penstock.RunRepository{}
+	for _, test := range []struct {
+		a, b []penstock.RunRepository
+		want bool
+	}{{nil, none, true}, {one, one, true}, {one, none, false}, {nil, one, false}} {
+		if got, err := run.MayShare(row(test.a), row(test.b)); got != test.want || err != nil {
+			t.Errorf("%+v and %+v: %t, %v", test.a, test.b, got, err)
+		}
+	}
 }

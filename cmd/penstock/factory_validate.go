@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/definition"
 	"github.com/penstock-dev/penstock/internal/control/factory"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/supply/git"
 )
 
 // factoryValidateCmd needs no server, because it runs the server's own parser. It skips checks that
@@ -37,9 +38,7 @@ func (cmd *factoryValidateCmd) Run(std *stdio, settings *fileSettings) error {
 	}
 	_, more := definition.Parse(files, definition.Known{
 		CheckCron: factory.CheckCron, Model: settings.checkModel,
-		Repositories: func(list []penstock.RunRepository) []penstock.FieldError {
-			return run.CheckRepositories("", nil, list)
-		},
+		Repositories: checkRepositories,
 	})
 	found = append(found, more...)
 	if cmd.Strict {
@@ -55,6 +54,16 @@ func (cmd *factoryValidateCmd) Run(std *stdio, settings *fileSettings) error {
 		std.notef("%s is valid: %d files", cmd.Folder, len(files))
 	}
 	return nil
+}
+
+// checkRepositories checks the repositories of runs. Whether they may be local depends on the server.
+func checkRepositories(list []penstock.RunRepository) []penstock.FieldError {
+	return penstock.CheckRepositories("", list, func(url string) error {
+		if strings.HasPrefix(url, "file://") {
+			return nil
+		}
+		return run.CheckRemote(nil, url)
+	}, git.CheckRef)
 }
 
 // checkModel warns about a name that is probably not a model. A server may have unknown aliases, so

@@ -40,12 +40,15 @@ func TestFindingsOfRepositories(t *testing.T) {
 		return penstock.CheckRepositories("", list, wrong("URL"), wrong("ref"))
 	}}
 	_, found := definition.Parse(files, known)
-	const want = `agents/foreman/agent.md:3:16: FF_TYPE_MISMATCH each of repositories must be a mapping, not the text "acme/shop"
-agents/foreman/agent.md:3:52: FF_INVALID_VALUE repositories: path must be owner/name of the repository, without the URL of the forge
+	const want = `agents/foreman/agent.md:3:16: FF_TYPE_MISMATCH each of repositories must be a mapping, not the text ` +
+		`"acme/shop"
+agents/foreman/agent.md:3:52: FF_INVALID_VALUE repositories: path must be owner/name of the repository, ` +
+		`without the URL of the forge
 automations/a.md:3:16: FF_INVALID_VALUE repositories: url is required, unless connection and path are given
 automations/a.md:3:35: FF_INVALID_VALUE repositories: url is no URL
 automations/a.md:3:76: FF_INVALID_VALUE repositories: ref is no ref
-factory.yaml:5:18: FF_INVALID_VALUE repositories: path must be owner/name of the repository, without the URL of the forge
+factory.yaml:5:18: FF_INVALID_VALUE repositories: path must be owner/name of the repository, ` +
+		`without the URL of the forge
 factory.yaml:5:38: FF_INVALID_VALUE repositories: connection is required with a path: it names a connection to a forge
 factory.yaml:5:56: FF_UNKNOWN_FIELD unknown key "branch"; allowed are url, connection, path, ref
 `
@@ -73,8 +76,8 @@ func TestAMissingConnectionIsAWarning(t *testing.T) {
 			return "", ""
 		},
 	})
-	const want = "factory.yaml:5:31: FF_INVALID_REFERENCE (warning) repositories: the team has no connection acme; until " +
-		"this changes, runs with it are not created\n"
+	const want = "factory.yaml:5:31: FF_INVALID_REFERENCE (warning) repositories: the team has no connection acme; " +
+		"until this changes, runs with it are not created\n"
 	if diff := cmp.Diff(want, lines(found)); diff != "" || result == nil {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // agentNamesRepository is why the key of an agent cannot change a list of repositories.
-const agentNamesRepository = "the key of an agent can only remove repositories from a list: a person has to add them, or " +
-	"to remove the key"
+const agentNamesRepository = "the key of an agent can only remove repositories from a list: a person has to add " +
+	"them, or to remove the key"
 
 // addsRepositories reports whether a change of the repositories of an agent, an automation or agentDefaults can give
 // runs more of them. It does if it has a new one, and if it removes the key, because runs then have the ones of the

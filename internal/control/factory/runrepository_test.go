@@ -75,7 +75,7 @@ func TestFilesThatAnAgentHasConnectedNameNoRepositories(t *testing.T) {
 		p.AgentUID = w.CreateAgent(factory.IdentityRequest{Name: new("lead")}).UID
 		files := func(name, more string) map[string]string {
 			return map[string]string{
-				"factory.yaml": "schemaVersion: v1alpha1\nname: " + name + "\nagentDefaults:\n  model: demo/offline\n" + more,
+				"factory.yaml":         "schemaVersion: v1alpha1\nname: " + name + "\nagentDefaults:\n  model: demo/offline\n" + more,
 				"agents/lead/agent.md": "---\nagentType: FOREMAN\n---\n\nLead.\n",
 			}
 		}

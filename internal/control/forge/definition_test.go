@@ -100,6 +100,7 @@ func TestRunsOfSchedulesHaveTheRepositoriesOfTheirDefinition(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"inherits": "acme/shop#next", "other": "acme/other#"}, pushes); diff != "" {
 			t.Errorf("pushes (-want +got):\n%s", diff)
 		}
+		mine := []penstock.RunRepository{{Connection: "acme", Path: "acme/mine"}}
 		// Also with a run request, whose list wins, and for a dispatch to the foreman.
 		for name, test := range map[string]struct {
 			agent  string
@@ -109,7 +110,7 @@ func TestRunsOfSchedulesHaveTheRepositoriesOfTheirDefinition(t *testing.T) {
 			"an agent":              {"reviewer", nil, "agent acme/shop"},
 			"an agent with none":    {"plain", nil, "agent"},
 			"the foreman":           {"foreman", nil, "factory acme/defaults"},
-			"a request":             {"reviewer", &penstock.Config{Repositories: []penstock.RunRepository{{Connection: "acme", Path: "acme/mine"}}}, "request acme/mine"},
+			"a request":             {"reviewer", &penstock.Config{Repositories: mine}, "request acme/mine"},
 			"a request for nothing": {"reviewer", &penstock.Config{Repositories: []penstock.RunRepository{}}, "request"},
 		} {
 			w.Create(penstock.RunRequest{Prompt: "a", AgentIdentityUID: w.agent(f, test.agent), Config: test.config})
@@ -143,7 +144,8 @@ func TestRunsOfWebhooksHaveTheRepositoriesOfTheirDefinition(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = with(w, f, "automations/review.md", "---\nagent: reviewer\nrepositories: [{connection: acme, path: acme/shop}]\n"+
+		files = with(w, f, "automations/review.md", "---\nagent: reviewer\n"+
+			"repositories: [{connection: acme, path: acme/shop}]\n"+
 			"triggers: [{provider: webhook, event: received, filter: {webhook_ids: [events]}}]\n---\nReview.\n")
 		applied, err := w.Factories.Apply(t.Context(), w.Admin, f.UID, factory.ApplyRequest{Files: files})
 		if err != nil {
@@ -232,6 +234,20 @@ func TestTheLimitsOfAConnectionHoldForDefinitions(t *testing.T) {
 		}, run.SourceAPI)
 		testworld.WantCode(t, err, penstock.CodeInvalidRequest, refused)
 		testworld.WantField(t, err, "/agent_identity_uid")
+		if err := w.Schedules.FireClocks(ctx, penstock.Now().Add(2*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		automations, err := w.Automations.List(ctx, w.Admin, f.UID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range automations {
+			why := a.Triggers[0].Schedule.LastError
+			if ok := a.Name == "none"; ok != (why == "") || !ok && !strings.Contains(why, refused) {
+				t.Errorf("the clock of %s says %q", a.Name, why)
+			}
+		}
+		w.Finish(w.Work().Lease, penstock.Result{State: penstock.StateSucceeded}) // of none
 		_, err = w.Resources.UpdateIdentity(ctx, w.Admin, w.agent(f, "plain"), factory.IdentityRequest{
 			Repositories: &[]penstock.RunRepository{{Connection: "acme", Path: "acme/shop"}},
 		})

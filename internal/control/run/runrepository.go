@@ -18,12 +18,9 @@ import (
 // CheckRepositories returns the errors of repositories that the list alone shows, with pointers below at. No error
 // repeats a URL, which may hold a password.
 func (s *Catalog) CheckRepositories(at string, list []penstock.RunRepository) []penstock.FieldError {
-	return CheckRepositories(at, s.skillCache, list)
-}
-
-// CheckRepositories is [Catalog.CheckRepositories] with the rules of a cache for URLs, which may be nil.
-func CheckRepositories(at string, cache *git.Cache, list []penstock.RunRepository) []penstock.FieldError {
-	return penstock.CheckRepositories(at, list, func(url string) error { return CheckRemote(cache, url) }, git.CheckRef)
+	return penstock.CheckRepositories(
+		at, list, func(url string) error { return CheckRemote(s.skillCache, url) }, git.CheckRef,
+	)
 }
 
 // Connections returns a function that says why runs of a factory cannot have a repository by now, or "", and which

@@ -784,8 +784,9 @@ export interface AmbientAgentConfig {
   /** Whether the workspace may come from what an earlier run of the environment has prepared. `false` prepares everything anew. */
   prebuild?: boolean | undefined;
   /**
-   * Repositories that the run works on, in addition to those of its environment. The same URL and ref is cloned
-   * once. If the environment has the repository at another ref, the ref of the run applies; without a ref, the
+   * Repositories that the run works on, in addition to those of its environment. Without the list, the run has
+   * the one of its automation, agent or factory; an empty list means none. The same URL and ref is cloned once.
+   * If the environment has the repository at another ref, the ref of the run applies; without a ref, the
    * environment's. Private ones are read with the credentials of the run's network, as far as its rules allow
    * the repository's path, or, at GitHub, with the run's secret `GITHUB_TOKEN` or `GH_TOKEN`. Other URLs than
    * `https://` are read with the worker's own ssh key or files, and require the scope `secrets:use`. The key of

@@ -504,13 +504,14 @@ class AmbientAgentConfig(TypedDict, total=False):
     """
 
     repositories: Sequence[RunRepository | InstanceOf[types.RunRepository]]
-    """Repositories that the run works on, in addition to those of its environment. The same URL
-    and ref is cloned once. If the environment has the repository at another ref, the ref of the
-    run applies; without a ref, the environment's. Private ones are read with the credentials of
-    the run's network, as far as its rules allow the repository's path, or, at GitHub, with the
-    run's secret `GITHUB_TOKEN` or `GH_TOKEN`. Other URLs than `https://` are read with the
-    worker's own ssh key or files, and require the scope `secrets:use`. The key of an agent can
-    name only what the network of the run allows.
+    """Repositories that the run works on, in addition to those of its environment. Without the
+    list, the run has the one of its automation, agent or factory; an empty list means none. The
+    same URL and ref is cloned once. If the environment has the repository at another ref, the
+    ref of the run applies; without a ref, the environment's. Private ones are read with the
+    credentials of the run's network, as far as its rules allow the repository's path, or, at
+    GitHub, with the run's secret `GITHUB_TOKEN` or `GH_TOKEN`. Other URLs than `https://` are
+    read with the worker's own ssh key or files, and require the scope `secrets:use`. The key of
+    an agent can name only what the network of the run allows.
     """
 
     idle_timeout_minutes: int

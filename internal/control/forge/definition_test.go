@@ -296,7 +296,7 @@ func (w *world) ofAgent(uid string) penstock.Principal {
 	return p
 }
 
-// What a person has given to an agent, runs of this agent have, whoever starts them. Nothing else gives an agent a
+// What a person has given to an agent, each run of this agent has. Nothing else gives an agent a
 // connection: peers have given children more than their parents had (onecli/onecli#312, anomalyco/opencode#30610).
 func TestTheKeyOfAnAgentAddsNoRepositories(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) {
@@ -308,7 +308,7 @@ func TestTheKeyOfAnAgentAddsNoRepositories(t *testing.T) {
 		shop := []penstock.RunRepository{{Connection: "acme", Path: "acme/shop"}}
 		public := []penstock.RunRepository{{URL: "https://git.example.com/a/b"}}
 
-		// Runs: the definition gives, the request does not. The push policy is that of the agent.
+		// Runs: the definition gives, the request does not. The push policy is the agent's.
 		created, err := w.Runs.Create(ctx, p, penstock.RunRequest{Prompt: "a", AgentIdentityUID: reviewer}, run.SourceAPI)
 		if err != nil {
 			t.Fatal(err)

@@ -73,9 +73,10 @@ func TestFilesThatAnAgentHasConnectedNameNoRepositories(t *testing.T) {
 		ctx := w.T.Context()
 		p := w.As("lead", penstock.ScopeFactoriesManage)
 		p.AgentUID = w.CreateAgent(factory.IdentityRequest{Name: new("lead")}).UID
+		const defaults = "agentDefaults:\n  model: demo/offline\n"
 		files := func(name, more string) map[string]string {
 			return map[string]string{
-				"factory.yaml":         "schemaVersion: v1alpha1\nname: " + name + "\nagentDefaults:\n  model: demo/offline\n" + more,
+				"factory.yaml":         "schemaVersion: v1alpha1\nname: " + name + "\n" + defaults + more,
 				"agents/lead/agent.md": "---\nagentType: FOREMAN\n---\n\nLead.\n",
 			}
 		}

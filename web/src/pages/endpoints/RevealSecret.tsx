@@ -1,8 +1,8 @@
-import { Alert, Button, Group, Stack, Text } from '@mantine/core';
+import { Button, Text } from '@mantine/core';
 import type { EventEndpoint } from '@penstock/sdk';
 import { Link } from '@tanstack/react-router';
 import { Code } from '../../ui/Code.tsx';
-import { Dialog } from '../../ui/Dialog.tsx';
+import { OnlyOnce, RevealDialog } from '../../ui/ShownOnce.tsx';
 
 interface RevealProps {
   endpoint: EventEndpoint;
@@ -15,36 +15,29 @@ interface RevealProps {
 /** Shows the new secret of an endpoint once. Those for Slack have none: then it says what to do next. */
 export function RevealSecret({ endpoint, title, rotated = false, close }: RevealProps) {
   const secret = endpoint.secrets[0]?.secret;
+  const open = (
+    <Button variant="default" component={Link} to="/event-endpoints/$uid" params={{ uid: endpoint.uid } as never}>
+      Open the endpoint
+    </Button>
+  );
   return (
-    <Dialog title={title} close={close} size="lg" stays>
-      <Stack gap="sm">
-        {secret ? (
-          <>
-            <Alert variant="default" p="xs" role="status" styles={{ root: { borderColor: 'var(--warn)' } }}>
-              The secret is shown only once. Copy it now: the receiver checks the signature of each message with it.
-            </Alert>
-            <Code label="Secret">{secret}</Code>
-          </>
-        ) : endpoint.interactivity_url ? (
-          <>
-            <Text size="sm">
-              So that people can answer in Slack, turn Interactivity on in the Slack app, and set this as its Request URL. Invite the app to
-              the channel.
-            </Text>
-            <Code label="Request URL">{endpoint.interactivity_url}</Code>
-          </>
-        ) : (
-          <Text size="sm">Its messages are not signed, so it has no secret. Anybody who knows the URL can post to the channel.</Text>
-        )}
-        <Group justify="flex-end">
-          {!rotated && (
-            <Button variant="default" component={Link} to="/event-endpoints/$uid" params={{ uid: endpoint.uid } as never}>
-              Open the endpoint
-            </Button>
-          )}
-          <Button onClick={close}>{secret ? 'I have copied it' : 'Close'}</Button>
-        </Group>
-      </Stack>
-    </Dialog>
+    <RevealDialog title={title} secret={secret !== undefined} next={!rotated && open} close={close}>
+      {secret ? (
+        <>
+          <OnlyOnce>The secret is shown only once. Copy it now: the receiver checks the signature of each message with it.</OnlyOnce>
+          <Code label="Secret">{secret}</Code>
+        </>
+      ) : endpoint.interactivity_url ? (
+        <>
+          <Text size="sm">
+            So that people can answer in Slack, turn Interactivity on in the Slack app, and set this as its Request URL. Invite the app to
+            the channel.
+          </Text>
+          <Code label="Request URL">{endpoint.interactivity_url}</Code>
+        </>
+      ) : (
+        <Text size="sm">Its messages are not signed, so it has no secret. Anybody who knows the URL can post to the channel.</Text>
+      )}
+    </RevealDialog>
   );
 }

@@ -1,6 +1,7 @@
-import { Alert, Button, Group, Stack, Text } from '@mantine/core';
+import { Button, Group, Stack, Text } from '@mantine/core';
 import type { Webhook } from '@penstock/sdk';
 import { Code } from '../../ui/Code.tsx';
+import { Named, OnlyOnce } from '../../ui/ShownOnce.tsx';
 import { firstDelivery } from './command.ts';
 import { FirstDelivery } from './SendTest.tsx';
 import { usePreset } from './usePreset.ts';
@@ -20,26 +21,12 @@ export function Reveal({ webhook, factory, rotated = false, done }: RevealProps)
   return (
     <Stack gap="sm">
       {webhook.secret ? (
-        <Alert variant="default" p="xs" role="status" styles={{ root: { borderColor: 'var(--warn)' } }}>
-          {inURL ? 'The URL contains its secret, which' : 'The secret'} is shown only once. Copy it now.
-        </Alert>
+        <OnlyOnce>{inURL ? 'The URL contains its secret, which' : 'The secret'} is shown only once. Copy it now.</OnlyOnce>
       ) : (
         <Text size="sm">It uses the managed secret {webhook.secret_name}. Its value is never shown.</Text>
       )}
-      <div>
-        <Text size="sm" fw={600}>
-          URL
-        </Text>
-        <Code label="URL">{webhook.ingress_url}</Code>
-      </div>
-      {webhook.secret && !inURL && (
-        <div>
-          <Text size="sm" fw={600}>
-            Secret
-          </Text>
-          <Code label="Secret">{webhook.secret}</Code>
-        </div>
-      )}
+      <Named name="URL">{webhook.ingress_url}</Named>
+      {webhook.secret && !inURL && <Named name="Secret">{webhook.secret}</Named>}
       {command ? (
         <div>
           <Text size="sm" fw={600}>

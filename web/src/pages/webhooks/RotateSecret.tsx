@@ -1,44 +1,36 @@
-import { PasswordInput, Select, Text } from '@mantine/core';
+import { PasswordInput, Text } from '@mantine/core';
 import type { Webhook } from '@penstock/sdk';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { client } from '../../api.ts';
 import { Dialog } from '../../ui/Dialog.tsx';
-import { FormDialog } from '../../ui/FormDialog.tsx';
-import { overlaps } from './overlaps.ts';
+import { RotateDialog } from '../../ui/RotateDialog.tsx';
 import { Reveal } from './Reveal.tsx';
 import { usePreset } from './usePreset.ts';
 
 /** Replaces a webhook's secret and shows the new one once. */
 export default function RotateSecret({ webhook, factory, close }: { webhook: Webhook; factory: string; close: () => void }) {
   const queries = useQueryClient();
-  const [overlap, setOverlap] = useState<string | null>('86400');
   const [secret, setSecret] = useState('');
-  const [rotated, setRotated] = useState<Webhook>();
   const { preset } = usePreset(webhook.signature_scheme);
   const theirs = webhook.auth_mode === 'signature' && !preset?.secret_generated;
   const title = `Rotate the secret of ${webhook.label}`;
-  if (rotated) {
-    return (
-      <Dialog title={title} close={close} size="lg" stays>
-        <Reveal webhook={rotated} factory={factory} rotated done={close} />
-      </Dialog>
-    );
-  }
-  const submit = async (): Promise<void> => {
-    const request = { overlap_seconds: Number(overlap), ...(secret ? { secret } : {}) };
+  const rotate = async (seconds: number): Promise<Webhook> => {
+    const request = { overlap_seconds: seconds, ...(secret ? { secret } : {}) };
     const next = await client.webhooks.rotateSecret(factory, webhook.uid, request);
     await queries.invalidateQueries({ queryKey: ['webhook', webhook.uid] });
-    setRotated(next);
+    return next;
   };
   return (
-    <FormDialog
+    <RotateDialog
       title={title}
       close={close}
-      action="Rotate"
-      submit={submit}
-      done={() => {}} // the secret is shown
-      size="lg"
+      rotate={rotate}
+      shown={(rotated) => (
+        <Dialog title={title} close={close} size="lg" stays>
+          <Reveal webhook={rotated} factory={factory} rotated done={close} />
+        </Dialog>
+      )}
     >
       <Text size="sm">
         The new secret applies from the next delivery on, and becomes the value of the managed secret {webhook.secret_name}.
@@ -54,7 +46,6 @@ export default function RotateSecret({ webhook, factory, close }: { webhook: Web
           visibilityToggleButtonProps={{ 'aria-label': 'Show the secret' }}
         />
       )}
-      <Select label="The old secret" data={overlaps} value={overlap} allowDeselect={false} onChange={setOverlap} />
-    </FormDialog>
+    </RotateDialog>
   );
 }

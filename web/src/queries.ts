@@ -1,6 +1,7 @@
 import type { GetUsageQuery, ListDeliveriesQuery, ListFactoriesQuery, ListRunsQuery, ListSubjectsQuery } from '@penstock/sdk';
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { client } from './api.ts';
+import type { DeliveryLog } from './deliverylog.ts';
 import { live } from './live.ts';
 
 /*
@@ -106,23 +107,23 @@ export const webhooksQuery = (factory: string) =>
 export const webhookQuery = (factory: string, uid: string) =>
   queryOptions({ queryKey: ['webhook', uid], queryFn: ({ signal }) => client.webhooks.get(factory, uid, { signal }) });
 
-/** A page of a webhook's log. */
-export const deliveriesQuery = (factory: string, webhook: string, query: ListDeliveriesQuery) =>
+/** A page of a log of deliveries. */
+export const deliveriesQuery = (log: DeliveryLog, query: ListDeliveriesQuery) =>
   queryOptions({
-    queryKey: ['deliveries', webhook, query],
-    queryFn: ({ signal }) => client.deliveries.list(factory, webhook, query, { signal }),
+    queryKey: ['deliveries', log.uid, query],
+    queryFn: ({ signal }) => log.list(query, { signal }),
     placeholderData: keepPreviousData,
   });
 
-export const deliveryQuery = (factory: string, webhook: string, id: string) =>
-  queryOptions({ queryKey: ['delivery', id], queryFn: ({ signal }) => client.deliveries.get(factory, webhook, id, { signal }) });
+export const deliveryQuery = (log: DeliveryLog, id: string) =>
+  queryOptions({ queryKey: ['delivery', id], queryFn: ({ signal }) => log.read(id, { signal }) });
 
 /** The body of an accepted delivery. It never changes. */
-export const payloadQuery = (factory: string, webhook: string, id: string) =>
+export const payloadQuery = (log: DeliveryLog, id: string) =>
   queryOptions({
     queryKey: ['delivery', id, 'payload'],
     staleTime: Number.POSITIVE_INFINITY,
-    queryFn: async ({ signal }) => (await client.deliveries.payload(factory, webhook, id, { signal })).text(),
+    queryFn: async ({ signal }) => (await log.payload(id, { signal })).text(),
   });
 
 /** The signature schemes. They change only with the server's version. */

@@ -152,7 +152,14 @@ const forgesRoute = createRoute({
 const forgeRoute = createRoute({
   getParentRoute: () => appRoute,
   path: '/forges/$uid',
+  validateSearch: (search: Record<string, unknown>) => search as Record<string, string | string[]>,
   component: lazyRouteComponent(() => import('./pages/forges/ForgePage.tsx'), 'ForgePage'),
+});
+
+const connectionDeliveryRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/forges/$uid/deliveries/$did',
+  component: lazyRouteComponent(() => import('./pages/deliveries/DeliveryPage.tsx'), 'ConnectionDeliveryPage'),
 });
 
 const endpointsRoute = createRoute({
@@ -276,6 +283,7 @@ const routeTree = rootRoute.addChildren([
     secretsRoute,
     forgesRoute,
     forgeRoute,
+    connectionDeliveryRoute,
     endpointsRoute,
     endpointRoute,
     keysRoute,

@@ -4,6 +4,7 @@ import { useQueries, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { sessionQuery } from '../../api.ts';
+import { logOfWebhook } from '../../deliverylog.ts';
 import { formatWord } from '../../format.ts';
 import { may } from '../../layout/nav.ts';
 import { live } from '../../live.ts';
@@ -36,7 +37,7 @@ export function Activity({ automation, factory }: { automation: Automation; fact
   const webhooks = useQuery({ ...webhooksQuery(factory), staleTime: 30_000, enabled: manages });
   const used = (webhooks.data ?? []).filter((webhook) => isUsed(webhook, automation)).slice(0, mostWebhooks);
   const logs = useQueries({
-    queries: used.map(({ uid }) => ({ ...deliveriesQuery(factory, uid, { limit: 50, outcome: 'accepted' }), ...live(10) })),
+    queries: used.map(({ uid }) => ({ ...deliveriesQuery(logOfWebhook(factory, uid), { limit: 50, outcome: 'accepted' }), ...live(10) })),
   });
   const pending = runs.isPending || (manages && webhooks.isPending) || logs.some((log) => log.isPending);
   const deliveries = logs.flatMap(({ data }) => data?.items ?? []);

@@ -1,5 +1,6 @@
 import { type FilterCheck, NotFoundError } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
+import { logOfWebhook } from '../../deliverylog.ts';
 import { layOut } from '../../json.ts';
 import { payloadQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
@@ -17,7 +18,7 @@ interface ChosenPayloadProps {
 /** The payload of the delivery with which a filter is edited: why the filter does not match, and the line. */
 export function ChosenPayload({ factory, webhook, delivery, failed }: ChosenPayloadProps) {
   const { path = '', reason } = failed ?? {};
-  const payload = useQuery(payloadQuery(factory, webhook, delivery));
+  const payload = useQuery(payloadQuery(logOfWebhook(factory, webhook), delivery));
   if (payload.error instanceof NotFoundError) {
     return 'The payload is no longer stored.';
   }

@@ -2,7 +2,7 @@ import { Button, Group, Text } from '@mantine/core';
 import { type Delivery, type ListDeliveriesQuery, NotFoundError } from '@penstock/sdk';
 import { useMutation } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
-import { client } from '../../api.ts';
+import type { DeliveryLog } from '../../deliverylog.ts';
 import { formatAbsolute, formatCount } from '../../format.ts';
 import { BulkConfirm } from '../../ui/BulkConfirm.tsx';
 import { Failure } from '../../ui/Failure.tsx';
@@ -12,8 +12,7 @@ import { isReplayable } from './outcome.ts';
 const [mostDeliveries, mostPages] = [200, 20];
 
 interface BulkReplayProps {
-  factory: string;
-  webhook: string;
+  log: DeliveryLog;
   /** The selected deliveries. */
   selected: Delivery[];
   /** The filter of the log, if one is set. */
@@ -23,7 +22,7 @@ interface BulkReplayProps {
 }
 
 /** Replays the selected deliveries, or all that match the filter, oldest first. */
-export function BulkReplay({ factory, webhook, selected, filter, clear }: BulkReplayProps) {
+export function BulkReplay({ log, selected, filter, clear }: BulkReplayProps) {
   const [asked, ask] = useState<Delivery[]>();
   const [result, setResult] = useState<string>();
   const counts = useRef({ replayed: 0, runs: 0, gone: 0 });
@@ -33,12 +32,12 @@ export function BulkReplay({ factory, webhook, selected, filter, clear }: BulkRe
     ask(deliveries.toSorted((a, b) => a.received_at.localeCompare(b.received_at)));
   };
   const finding = useMutation({
-    mutationFn: () => matching(factory, webhook, filter ?? {}),
+    mutationFn: () => matching(log, filter ?? {}),
     onSuccess: (found) => (found.length > 0 ? begin(found) : setResult('No delivery to replay.')),
   });
   const replay = async ({ delivery_id }: Delivery): Promise<void> => {
     try {
-      const { runs } = await client.deliveries.replay(factory, webhook, delivery_id);
+      const { runs } = await log.replay(delivery_id);
       counts.current.replayed++;
       counts.current.runs += runs.length;
     } catch (error) {
@@ -95,7 +94,7 @@ export function BulkReplay({ factory, webhook, selected, filter, clear }: BulkRe
           labelOf={({ received_at, event_type, summary }) => [formatAbsolute(received_at), event_type, summary].filter(Boolean).join(' · ')}
           act={replay}
           together={1}
-          stale={['deliveries', webhook]}
+          stale={['deliveries', log.uid]}
           done={done}
           close={() => ask(undefined)}
         />
@@ -105,10 +104,10 @@ export function BulkReplay({ factory, webhook, selected, filter, clear }: BulkRe
 }
 
 /** The newest deliveries of a filter that can be replayed and are no replays themselves. */
-async function matching(factory: string, webhook: string, filter: ListDeliveriesQuery): Promise<Delivery[]> {
+async function matching(log: DeliveryLog, filter: ListDeliveriesQuery): Promise<Delivery[]> {
   const found: Delivery[] = [];
   let pages = 0;
-  for await (const page of (await client.deliveries.list(factory, webhook, { ...filter, limit: 200 })).pages()) {
+  for await (const page of (await log.list({ ...filter, limit: 200 })).pages()) {
     found.push(...page.items.filter((one) => isReplayable(one) && !one.replay_of));
     pages++;
     if (found.length >= mostDeliveries || pages === mostPages) {

@@ -1,6 +1,7 @@
 import { Anchor, Button, Group, Stack, Text, Title } from '@mantine/core';
 import type { Delivery } from '@penstock/sdk';
 import { Link } from '@tanstack/react-router';
+import type { DeliveryLog } from '../../deliverylog.ts';
 import { formatAbsolute, formatNumber } from '../../format.ts';
 import { Fact } from '../run/Facts.tsx';
 import classes from './DeliveryDetail.module.css';
@@ -11,10 +12,8 @@ import { Payload } from './Payload.tsx';
 import { Replay } from './Replay.tsx';
 
 /** Shows a delivery. Its headers, payload and names are untrusted, and are shown as text only. */
-export function DeliveryDetail({ delivery, factory, linked = false }: { delivery: Delivery; factory: string; linked?: boolean }) {
+export function DeliveryDetail({ delivery, log, linked = false }: { delivery: Delivery; log: DeliveryLog; linked?: boolean }) {
   const accepted = delivery.outcome === 'accepted';
-  const at = (did: string) => ({ uid: factory, wuid: delivery.webhook_uid, did }) as never;
-  const to = '/factory/$uid/webhooks/$wuid/deliveries/$did' as const;
   const reason = reasonOf(delivery);
   return (
     <Stack gap="md">
@@ -33,14 +32,14 @@ export function DeliveryDetail({ delivery, factory, linked = false }: { delivery
         <Fact name="SHA-256">{delivery.payload_sha256 && <span className="mono">{delivery.payload_sha256}</span>}</Fact>
         <Fact name="Duplicate of">
           {delivery.duplicate_of && (
-            <Anchor component={Link} to={to} params={at(delivery.duplicate_of)} inherit>
+            <Anchor component={Link} {...log.pageOf(delivery.duplicate_of)} inherit>
               {delivery.duplicate_of}
             </Anchor>
           )}
         </Fact>
         <Fact name="Replay of">
           {delivery.replay_of && (
-            <Anchor component={Link} to={to} params={at(delivery.replay_of)} inherit>
+            <Anchor component={Link} {...log.pageOf(delivery.replay_of)} inherit>
               {delivery.replay_of}
             </Anchor>
           )}
@@ -51,15 +50,15 @@ export function DeliveryDetail({ delivery, factory, linked = false }: { delivery
           <Title order={3} size="h6">
             Automations
           </Title>
-          <Matches delivery={delivery} factory={factory} />
+          <Matches delivery={delivery} log={log} />
         </section>
       )}
       <Headers headers={delivery.headers} />
-      {accepted && <Payload delivery={delivery} factory={factory} />}
+      {accepted && <Payload delivery={delivery} log={log} />}
       <Group gap="xs">
-        {isReplayable(delivery) && <Replay delivery={delivery} factory={factory} />}
+        {isReplayable(delivery) && <Replay delivery={delivery} log={log} />}
         {linked && (
-          <Button component={Link} to={to} params={at(delivery.delivery_id)} variant="subtle" size="xs">
+          <Button component={Link} {...log.pageOf(delivery.delivery_id)} variant="subtle" size="xs">
             Open this delivery
           </Button>
         )}

@@ -2,6 +2,7 @@ import { Anchor, Group, Text, Title } from '@mantine/core';
 import type { Delivery, Webhook } from '@penstock/sdk';
 import { useQueries } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { logOfWebhook } from '../../deliverylog.ts';
 import { formatShort } from '../../format.ts';
 import { live } from '../../live.ts';
 import { deliveriesQuery } from '../../queries.ts';
@@ -48,7 +49,7 @@ export function LastDeliveries({ webhooks, found }: LastDeliveriesProps) {
   const query = found ? queryOf({ ...found }) : { outcome: 'accepted' as const };
   const logs = useQueries({
     queries: used.map(({ uid, factory }) => ({
-      ...deliveriesQuery(factory.uid, uid, { ...query, limit: limits.deliveries }),
+      ...deliveriesQuery(logOfWebhook(factory.uid, uid), { ...query, limit: limits.deliveries }),
       ...live(10),
     })),
   });
@@ -113,7 +114,7 @@ interface One {
 /** A delivery. outcome shows what became of it, where that is not the same for all. */
 function Entry({ webhook, delivery, outcome }: One & { outcome: boolean }) {
   const { delivery_id, event_type, summary, received_at, replay_of } = delivery;
-  const factory = webhook.factory.uid;
+  const log = logOfWebhook(webhook.factory.uid, webhook.uid);
   const name = event_type || 'Delivery';
   const reason = outcome && reasonOf(delivery);
   return (
@@ -122,12 +123,7 @@ function Entry({ webhook, delivery, outcome }: One & { outcome: boolean }) {
         <Time at={received_at} />
         <span className={classes.what}>
           {outcome && <Status tone={toneOf(delivery)}>{delivery.label}</Status>}
-          <Anchor
-            component={Link}
-            to="/factory/$uid/webhooks/$wuid/deliveries/$did"
-            params={{ uid: factory, wuid: webhook.uid, did: delivery_id } as never}
-            inherit
-          >
+          <Anchor component={Link} {...log.pageOf(delivery_id)} inherit>
             {name}
           </Anchor>
           <span>
@@ -141,12 +137,12 @@ function Entry({ webhook, delivery, outcome }: One & { outcome: boolean }) {
         </span>
         {isReplayable(delivery) && (
           <span className={classes.replay}>
-            <Replay delivery={delivery} factory={factory} of={`${name} to ${webhook.label || webhook.name}`} />
+            <Replay delivery={delivery} log={log} of={`${name} to ${webhook.label || webhook.name}`} />
           </span>
         )}
       </div>
       {reason && <div>{reason}</div>}
-      {isReplayable(delivery) && <Matches delivery={delivery} factory={factory} />}
+      {isReplayable(delivery) && <Matches delivery={delivery} log={log} />}
     </li>
   );
 }

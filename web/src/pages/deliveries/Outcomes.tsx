@@ -14,12 +14,7 @@ const hasFired = (match: DeliveryMatch): boolean => match.would_trigger && !['wa
 export function Outcomes({ delivery }: { delivery: Delivery }) {
   const { matches } = delivery;
   if (!isReplayable(delivery)) {
-    const why = delivery.detail ?? delivery.advice;
-    return why ? (
-      <span className="clip" title={why}>
-        {why}
-      </span>
-    ) : null;
+    return null;
   }
   if (matches.length === 0) {
     return <span className={classes.none}>no automation</span>;

@@ -2,7 +2,7 @@ import { Group, Skeleton, Switch, Title } from '@mantine/core';
 import { type Delivery, NotFoundError } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { client } from '../../api.ts';
+import type { DeliveryLog } from '../../deliverylog.ts';
 import { layOut } from '../../json.ts';
 import { payloadQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
@@ -12,12 +12,12 @@ import { linesOf } from './lines.ts';
 import { placesOf } from './sentence.ts';
 
 /** Shows the payload: formatted, with the lines marked that filters did not match, or raw. */
-export function Payload({ delivery, factory }: { delivery: Delivery; factory: string }) {
+export function Payload({ delivery, log }: { delivery: Delivery; log: DeliveryLog }) {
   const [raw, setRaw] = useState(false);
-  const payload = useQuery(payloadQuery(factory, delivery.webhook_uid, delivery.delivery_id));
+  const payload = useQuery(payloadQuery(log, delivery.delivery_id));
   const laidOut = payload.data === undefined ? '' : layOut(payload.data);
   const read = async (): Promise<Saved> => {
-    const response = await client.deliveries.payload(factory, delivery.webhook_uid, delivery.delivery_id);
+    const response = await log.payload(delivery.delivery_id);
     return { content: await response.blob(), name: `${delivery.delivery_id}.json` };
   };
   return (

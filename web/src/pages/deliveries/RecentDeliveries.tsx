@@ -1,99 +1,98 @@
-import { Group, Stack, Text, Title } from '@mantine/core';
-import type { Delivery, Webhook } from '@penstock/sdk';
+import { Stack, Text, Title } from '@mantine/core';
+import { type Delivery, NotFoundError } from '@penstock/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
+import type { DeliveryLog } from '../../deliverylog.ts';
 import { formatBytes } from '../../format.ts';
 import { live } from '../../live.ts';
 import { deliveriesQuery } from '../../queries.ts';
-import { Code } from '../../ui/Code.tsx';
+import type { Params } from '../../search.ts';
 import { Failure } from '../../ui/Failure.tsx';
 import filter from '../../ui/FilterTabs.module.css';
 import { Icon } from '../../ui/Icon.tsx';
 import { Pager } from '../../ui/Pager.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
-import { firstDelivery } from '../webhooks/command.ts';
-import { SendTest, TestOutcome, useSendTest, Waiting } from '../webhooks/SendTest.tsx';
-import { usePreset } from '../webhooks/usePreset.ts';
 import { BulkReplay } from './BulkReplay.tsx';
 import { DeliveryDetail } from './DeliveryDetail.tsx';
 import { LogFilters } from './LogFilters.tsx';
 import { Outcomes } from './Outcomes.tsx';
-import { filterOf, filters, isReplayable, logSearchOf, narrowingOf, queryOf, toneOf } from './outcome.ts';
+import { filterOf, filters, isReplayable, logSearchOf, narrowingOf, queryOf, toneOf, whyOf } from './outcome.ts';
+import { Why } from './Reason.tsx';
 import classes from './RecentDeliveries.module.css';
 
-/** The live delivery log of a webhook, newest first. Each entry opens in place. */
-export function RecentDeliveries({ factory, webhook, hook }: { factory: string; webhook: string; hook: Webhook | undefined }) {
-  const search = useSearch({ from: '/app/factory/$uid/webhooks/$wuid' });
+interface RecentDeliveriesProps {
+  log: DeliveryLog;
+  /** The buttons beside the filters. */
+  actions?: ReactNode;
+  /** What a test has shown. */
+  outcome?: ReactNode;
+  /** Replaces the log before its first delivery. */
+  none: ReactNode;
+  /** Replaces the log if the server has none. */
+  missing?: ReactNode;
+}
+
+/** The live log of deliveries, newest first. Each entry opens in place. The address has its filters. */
+export function RecentDeliveries({ log, actions, outcome, none, missing }: RecentDeliveriesProps) {
+  const search = useSearch({ strict: false }) as Params;
   const navigate = useNavigate();
   const query = queryOf(search);
-  const log = useQuery({ ...deliveriesQuery(factory, webhook, query), ...live() });
+  const { data, error, isPending, isPlaceholderData, refetch } = useQuery({ ...deliveriesQuery(log, query), ...live() });
   const queries = useQueryClient();
-  const test = useSendTest(factory, webhook);
   const [selected, select] = useState<ReadonlySet<string>>(new Set());
-  const newest = log.data?.items[0]?.delivery_id;
-  // A new delivery changes the webhook's counts and the last use of its secret.
+  const newest = data?.items[0]?.delivery_id;
+  const { uid } = log;
+  // A new delivery changes a webhook's counts and the last use of its secret.
   useEffect(() => {
     if (newest) {
-      void queries.invalidateQueries({ queryKey: ['webhook', webhook] });
+      void queries.invalidateQueries({ queryKey: ['webhook', uid] });
     }
-  }, [queries, webhook, newest]);
+  }, [queries, uid, newest]);
   const kept = logSearchOf(search);
   const filtered = Object.keys(kept).length > 0;
   const go = (next: Record<string, string>, replace = false): void => {
-    void navigate({ to: '/factory/$uid/webhooks/$wuid', params: { uid: factory, wuid: webhook }, search: next, replace });
+    void navigate({ ...log.page, search: next as never, replace });
   };
   const { cursor, ...all } = query;
-  const unused = !filtered && !cursor && log.data?.items.length === 0;
-  const deliveries = log.data?.items ?? [];
+  const deliveries = data?.items ?? [];
+  const unavailable = error instanceof NotFoundError && missing;
+  const instead = unavailable || (!filtered && !cursor && data?.items.length === 0 && none);
   return (
     <Stack component="section" aria-label="Recent deliveries" gap="sm">
       <div className={classes.head}>
         <Title order={2} size="h5">
           Recent deliveries
         </Title>
-        <OutcomeTabs factory={factory} webhook={webhook} />
+        {!unavailable && <OutcomeTabs log={log} />}
       </div>
-      {hook && <TestOutcome test={test} factory={factory} />}
-      {unused ? (
-        hook && (
-          <NoDeliveries webhook={hook}>
-            <SendTest webhook={hook} factory={factory} test={test} size="xs" />
-          </NoDeliveries>
-        )
-      ) : (
+      {outcome}
+      {instead || (
         <>
           <LogFilters value={narrowingOf(search)} change={(value) => go({ ...filterOf(search).search, ...value }, true)}>
-            {hook && <SendTest webhook={hook} factory={factory} test={test} size="xs" />}
+            {actions}
           </LogFilters>
           <BulkReplay
-            factory={factory}
-            webhook={webhook}
+            log={log}
             selected={deliveries.filter(({ delivery_id }) => selected.has(delivery_id))}
             filter={filtered ? all : undefined}
             clear={() => select(new Set())}
           />
         </>
       )}
-      {log.error && <Failure error={log.error} retry={() => void log.refetch()} />}
-      <div aria-busy={log.isPending && !log.error} hidden={unused}>
+      {error && !unavailable && <Failure error={error} retry={() => void refetch()} />}
+      <div aria-busy={isPending && !error} hidden={Boolean(instead)}>
         <Heads deliveries={deliveries} selected={selected} select={select} />
-        {log.data
-          ? !unused && (
-              <Entries
-                deliveries={deliveries}
-                factory={factory}
-                selected={selected}
-                select={select}
-                more={log.data.nextCursor !== undefined}
-              />
+        {data
+          ? !instead && (
+              <Entries deliveries={deliveries} log={log} selected={selected} select={select} more={data.nextCursor !== undefined} />
             )
-          : !log.error && [1, 2, 3].map((i) => <div key={i} className={classes.room} />)}
+          : !error && [1, 2, 3].map((i) => <div key={i} className={classes.room} />)}
       </div>
       <Pager
         cursor={cursor}
-        next={log.isPlaceholderData ? undefined : log.data?.nextCursor}
+        next={isPlaceholderData ? undefined : data?.nextCursor}
         go={(next) => go({ ...kept, ...(next ? { cursor: next } : {}) })}
       />
     </Stack>
@@ -101,8 +100,8 @@ export function RecentDeliveries({ factory, webhook, hook }: { factory: string; 
 }
 
 /** The outcomes to choose from. They keep the other filters. */
-function OutcomeTabs({ factory, webhook }: { factory: string; webhook: string }) {
-  const search = useSearch({ from: '/app/factory/$uid/webhooks/$wuid' });
+function OutcomeTabs({ log }: { log: DeliveryLog }) {
+  const search = useSearch({ strict: false }) as Params;
   const chosen = filterOf(search);
   const narrowed = Object.keys(narrowingOf(search)).length > 0;
   return (
@@ -110,9 +109,8 @@ function OutcomeTabs({ factory, webhook }: { factory: string; webhook: string })
       {filters.map((one) => (
         <Link
           key={one.label}
-          to="/factory/$uid/webhooks/$wuid"
-          params={{ uid: factory, wuid: webhook }}
-          search={{ ...narrowingOf(search), ...one.search }}
+          {...log.page}
+          search={{ ...narrowingOf(search), ...one.search } as never}
           className={filter.tab}
           activeOptions={{ exact: true }}
           data-on={(one.label === chosen.label && !(narrowed && one.label === 'All')) || undefined}
@@ -156,12 +154,12 @@ function Heads({ deliveries, selected, select }: SelectionProps) {
 }
 
 interface EntriesProps extends SelectionProps {
-  factory: string;
+  log: DeliveryLog;
   /** Whether there is another page. */
   more: boolean;
 }
 
-function Entries({ deliveries, factory, selected, select, more }: EntriesProps) {
+function Entries({ deliveries, log, selected, select, more }: EntriesProps) {
   if (deliveries.length === 0) {
     return (
       <Text py="xl" ta="center" c="dimmed">
@@ -182,7 +180,7 @@ function Entries({ deliveries, factory, selected, select, more }: EntriesProps) 
         <Entry
           key={delivery.delivery_id}
           delivery={delivery}
-          factory={factory}
+          log={log}
           selected={selected.has(delivery.delivery_id)}
           toggle={() => toggle(delivery.delivery_id)}
         />
@@ -191,38 +189,17 @@ function Entries({ deliveries, factory, selected, select, more }: EntriesProps) 
   );
 }
 
-/** Shows how to send the first delivery: with the button, or in a shell, if one can sign it. */
-function NoDeliveries({ webhook, children }: { webhook: Webhook; children: ReactNode }) {
-  const { preset, ready } = usePreset(webhook.signature_scheme);
-  const command = firstDelivery(webhook, preset);
-  return (
-    <Stack py="md" gap="sm" maw={760}>
-      <Group gap="md">
-        <Waiting />
-        {children}
-      </Group>
-      {command && ready && (
-        <>
-          <Text size="sm" c="dimmed">
-            Or send one yourself. Replace YOUR-SECRET with the secret:
-          </Text>
-          <Code label="a delivery with curl">{command}</Code>
-        </>
-      )}
-    </Stack>
-  );
-}
-
 interface EntryProps {
   delivery: Delivery;
-  factory: string;
+  log: DeliveryLog;
   selected: boolean;
   toggle: () => void;
 }
 
-function Entry({ delivery, factory, selected, toggle }: EntryProps) {
+function Entry({ delivery, log, selected, toggle }: EntryProps) {
   const [opened, setOpened] = useState(false);
   const about = delivery.summary ?? delivery.delivery_id;
+  const why = whyOf(delivery);
   return (
     <li className={classes.row} data-entry>
       <div className={classes.line}>
@@ -251,11 +228,16 @@ function Entry({ delivery, factory, selected, toggle }: EntryProps) {
           <span className={classes.right}>
             <Time at={delivery.received_at} />
           </span>
+          {why && !opened && (
+            <span className={classes.why}>
+              <Why reason={why} />
+            </span>
+          )}
         </button>
       </div>
       {opened && (
         <div className={classes.more}>
-          <DeliveryDetail delivery={delivery} factory={factory} linked />
+          <DeliveryDetail delivery={delivery} log={log} linked />
         </div>
       )}
     </li>

@@ -2,23 +2,23 @@ import { Anchor, Button, Text } from '@mantine/core';
 import type { Delivery } from '@penstock/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { client } from '../../api.ts';
+import type { DeliveryLog } from '../../deliverylog.ts';
 import { formatCount } from '../../format.ts';
 import { Failure } from '../../ui/Failure.tsx';
 
 interface ReplayProps {
   delivery: Delivery;
-  factory: string;
+  log: DeliveryLog;
   /** The name of the delivery for screen readers, in a list of several. */
   of?: string;
 }
 
 /** Replays a delivery with the current automations and shows the result. */
-export function Replay({ delivery, factory, of }: ReplayProps) {
+export function Replay({ delivery, log, of }: ReplayProps) {
   const queries = useQueryClient();
   const replaying = useMutation({
-    mutationFn: () => client.deliveries.replay(factory, delivery.webhook_uid, delivery.delivery_id),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['deliveries', delivery.webhook_uid] }),
+    mutationFn: () => log.replay(delivery.delivery_id),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['deliveries', log.uid] }),
   });
   const made = replaying.data;
   return (
@@ -36,12 +36,7 @@ export function Replay({ delivery, factory, of }: ReplayProps) {
       {made && (
         <Text size="sm" role="status">
           Replayed as{' '}
-          <Anchor
-            component={Link}
-            to="/factory/$uid/webhooks/$wuid/deliveries/$did"
-            params={{ uid: factory, wuid: made.webhook_uid, did: made.delivery_id } as never}
-            inherit
-          >
+          <Anchor component={Link} {...log.pageOf(made.delivery_id)} inherit>
             {made.delivery_id}
           </Anchor>
           : {made.runs.length === 0 ? 'no run' : formatCount(made.runs.length, 'run')} started.

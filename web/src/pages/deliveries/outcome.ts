@@ -65,6 +65,16 @@ export function toneOf(delivery: Pick<Delivery, 'outcome'>): Tone {
   return delivery.outcome === 'duplicate' ? 'calm' : 'bad';
 }
 
+/** Why nothing became of a delivery, if that is one sentence: of the whole delivery, or the same for each automation. */
+export function whyOf({ detail, advice, matches, runs }: Pick<Delivery, 'detail' | 'advice' | 'matches' | 'runs'>): string | undefined {
+  const [first, ...others] = matches;
+  if (!first) {
+    return detail ?? advice;
+  }
+  const same = runs.length === 0 && !first.fate && others.every(({ reason }) => reason === first.reason);
+  return same ? first.reason : undefined;
+}
+
 /** What became of a delivery for one automation: its fate, if it is about a subject. */
 export function outcomeOf({ would_trigger, failed_at, fate }: DeliveryMatch): { word: string; tone: Tone } {
   if (fate) {
@@ -93,12 +103,12 @@ const reasons: Record<string, string> = {
   stale: 'The timestamp of the signature is too old. Somebody sent an old delivery again, or a clock is wrong.',
   future: 'The timestamp of the signature is in the future. A clock is wrong.',
   mismatch: 'The secret or signature does not match.',
-  no_secret: 'The webhook has no secret.',
+  no_secret: 'There is no secret.',
   invalid_json: 'The body is not valid JSON in UTF-8.',
   content_encoding: 'The body is compressed. Webhooks accept only uncompressed bodies.',
   form: 'The body is a form, not JSON.',
   setup_ping: 'The sender only checked the URL, without a signature.',
-  replayed_signature: 'The webhook has already accepted the same signed bytes with another delivery ID.',
+  replayed_signature: 'The same signed bytes were already accepted with another delivery ID.',
   handshake: 'The sender only checked the URL, so no run started.',
 };
 

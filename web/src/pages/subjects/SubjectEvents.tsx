@@ -3,8 +3,9 @@ import type { Subject, SubjectEvent } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { sessionQuery } from '../../api.ts';
+import { logOfConnection, logOfWebhook } from '../../deliverylog.ts';
 import { may } from '../../layout/nav.ts';
-import { webhookQuery } from '../../queries.ts';
+import { forgesQuery, webhookQuery } from '../../queries.ts';
 import { wordOfFate } from '../../states.ts';
 import { type Column, DataTable } from '../../ui/DataTable.tsx';
 import { Status } from '../../ui/Status.tsx';
@@ -22,8 +23,16 @@ interface SubjectEventsProps {
 export function SubjectEvents({ subject, events }: SubjectEventsProps) {
   const { data: session } = useQuery(sessionQuery);
   const [factory, webhook] = [subject?.factory_uid, subject?.webhook_uid];
-  const manages = may(session?.scopes, 'factories:manage') && factory !== undefined && webhook !== undefined;
-  const { data: hook } = useQuery({ ...webhookQuery(factory ?? '', webhook ?? ''), staleTime: 60_000, enabled: manages });
+  const forges = useQuery({ ...forgesQuery, staleTime: 60_000, enabled: may(session?.scopes, 'forges:manage') && webhook !== undefined });
+  const forge = forges.data?.forges.find(({ uid }) => uid === webhook);
+  const manages = may(session?.scopes, 'factories:manage') && factory !== undefined && webhook !== undefined && !forge;
+  const { data: hook, error } = useQuery({
+    ...webhookQuery(factory ?? '', webhook ?? ''),
+    staleTime: 60_000,
+    enabled: manages && !forges.isLoading,
+  });
+  const name = forge?.name ?? hook?.name ?? webhook;
+  const log = forge ? logOfConnection(forge.uid) : manages && !error ? logOfWebhook(factory, webhook) : undefined;
   const columns: Column<SubjectEvent>[] = [
     { header: 'Time', width: 130, main: true, cell: ({ due_at }) => <Time at={due_at} /> },
     {
@@ -51,8 +60,8 @@ export function SubjectEvents({ subject, events }: SubjectEventsProps) {
       header: 'Webhook',
       width: 180,
       cell: () => (
-        <div className="clip" title={hook?.name ?? webhook}>
-          {hook?.name ?? webhook}
+        <div className="clip" title={name}>
+          {name}
         </div>
       ),
     },
@@ -62,13 +71,8 @@ export function SubjectEvents({ subject, events }: SubjectEventsProps) {
       cell: ({ kind, delivery_id }) =>
         kind !== 'delivery' ? (
           (wordOfKind[kind] ?? kind)
-        ) : manages && delivery_id ? (
-          <Anchor
-            component={Link}
-            to="/factory/$uid/webhooks/$wuid/deliveries/$did"
-            params={{ uid: factory, wuid: webhook, did: delivery_id } as never}
-            inherit
-          >
+        ) : log && delivery_id ? (
+          <Anchor component={Link} {...log.pageOf(delivery_id)} inherit>
             View delivery
           </Anchor>
         ) : (

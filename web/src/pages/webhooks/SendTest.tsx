@@ -3,6 +3,7 @@ import type { Delivery, TestDeliveryRequest, Webhook } from '@penstock/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 import { client, clientWithPayload } from '../../api.ts';
+import { logOfWebhook } from '../../deliverylog.ts';
 import { formatCount } from '../../format.ts';
 import { live } from '../../live.ts';
 import { deliveriesQuery } from '../../queries.ts';
@@ -86,7 +87,7 @@ export function Outcome({ delivery, factory, title }: { delivery: Delivery; fact
       </Group>
       {reason && <Text size="sm">{reason}</Text>}
       <Explanation delivery={delivery} />
-      {isReplayable(delivery) && <Matches delivery={delivery} factory={factory} />}
+      {isReplayable(delivery) && <Matches delivery={delivery} log={logOfWebhook(factory, delivery.webhook_uid)} />}
     </section>
   );
 }
@@ -103,7 +104,7 @@ export function TestOutcome({ test, factory }: { test: Test; factory: string }) 
 
 /** Waits for the first delivery of a new webhook, and shows its outcome. */
 export function FirstDelivery({ webhook, factory }: { webhook: Webhook; factory: string }) {
-  const log = useQuery({ ...deliveriesQuery(factory, webhook.uid, { limit: 1 }), ...live() });
+  const log = useQuery({ ...deliveriesQuery(logOfWebhook(factory, webhook.uid), { limit: 1 }), ...live() });
   const test = useSendTest(factory, webhook.uid);
   const [newest] = log.data?.items ?? [];
   return (

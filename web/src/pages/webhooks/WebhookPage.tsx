@@ -10,13 +10,13 @@ import { factoryQuery, webhookQuery } from '../../queries.ts';
 import { Failure } from '../../ui/Failure.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { Status } from '../../ui/Status.tsx';
-import { RecentDeliveries } from '../deliveries/RecentDeliveries.tsx';
 import { FactoryParts } from '../factories/FactoryParts.tsx';
 import { DeleteWebhook } from './DeleteWebhook.tsx';
 import { EditElsewhere } from './EditElsewhere.tsx';
 import { EnableWebhook } from './EnableWebhook.tsx';
 import { FinishSetup } from './FinishSetup.tsx';
 import { troubleOf } from './state.ts';
+import { WebhookDeliveries } from './WebhookDeliveries.tsx';
 import { WebhookFacts } from './WebhookFacts.tsx';
 
 const EditWebhook = lazy(() => import('./EditWebhook.tsx'));
@@ -59,7 +59,7 @@ export function WebhookPage() {
       {/* Read at once, shown below the rest when that is there: so it does not move. */}
       {(hook || !webhook.error) && (
         <div hidden={!hook}>
-          <RecentDeliveries factory={uid} webhook={wuid} hook={hook} />
+          <WebhookDeliveries factory={uid} webhook={wuid} hook={hook} />
         </div>
       )}
     </Page>

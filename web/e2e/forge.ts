@@ -77,6 +77,9 @@ export class Forge {
     if (place === '/user/repos') {
       return [200, searchParams.get('page') === '1' ? repositories : []];
     }
+    if (place.endsWith('/assignees')) {
+      return [200, [{ id: 3, login: 'ada' }]]; // all who may write
+    }
     return place === '/repos/search' ? [200, { ok: true, data: [] }] : [404, { message: "The target couldn't be found." }];
   }
 }

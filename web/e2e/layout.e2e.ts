@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { expect, test, type World } from './world.ts';
 
 /** Something of every kind, so that no list is empty. */
@@ -13,7 +14,12 @@ async function fill({ server: { api } }: World) {
   await api.schedules.create({ name: 'nightly', cron_schedule: '0 0 29 2 *', prompt: 'x' });
   await api.secrets.create({ name: 'DEPLOY_TOKEN', value: 'a-value' });
   const endpoint = await api.eventEndpoints.create({ url: 'https://hooks.example.com/in', events: ['endpoint.disabled'] });
-  const { uid: forge } = await api.forges.create({ name: 'acme', provider: 'gitea', url: 'https://git.invalid', token: 't0ken' });
+  const connection = await api.forges.create({ name: 'acme', provider: 'gitea', url: 'https://git.invalid', token: 't0ken' });
+  const signature = createHmac('sha256', connection.secret ?? '')
+    .update('{}')
+    .digest('hex');
+  await fetch(connection.ingress_url ?? '', { method: 'POST', body: '{}', headers: { 'X-Hub-Signature-256': `sha256=${signature}` } });
+  const [event] = (await api.forges.deliveries(connection.uid)).items;
   await api.runs.create({ prompt: 'Break it\ndemo: error it broke' });
   const { run_id } = await api.runs.create({
     prompt: 'Look around\ndemo: plan Look; Ask\ndemo: run echo hello\ndemo: ask Which one?',
@@ -21,7 +27,16 @@ async function fill({ server: { api } }: World) {
   });
   await expect.poll(async () => (await api.runs.get(run_id)).state).toBe('BLOCKED');
   const [subject] = (await api.subjects.list({ subject: 'failed' })).items;
-  return { uid, wuid: hook.uid, auid: automation.uid, run: run_id, subject: subject?.uid, endpoint: endpoint.uid, forge };
+  return {
+    uid,
+    wuid: hook.uid,
+    auid: automation.uid,
+    run: run_id,
+    subject: subject?.uid,
+    endpoint: endpoint.uid,
+    forge: connection.uid,
+    event: event?.delivery_id,
+  };
 }
 
 /** How far things may have moved, as Chromium sums it up (CLS): the best pages of the web stay below a tenth. */
@@ -29,7 +44,7 @@ const still = 0.02;
 
 test('nothing jumps while a page loads', async ({ world }) => {
   const { page, server, context } = world;
-  const { uid, wuid, auid, run, subject, endpoint, forge } = await fill(world);
+  const { uid, wuid, auid, run, subject, endpoint, forge, event } = await fill(world);
   await context.addInitScript(() => {
     const shifts: { value: number; moved: string | undefined }[] = [];
     Object.assign(window, { shifts });
@@ -79,6 +94,7 @@ test('nothing jumps while a page loads', async ({ world }) => {
   await open(`/event-endpoints/${endpoint}`, /Nothing was sent yet/);
   await open('/forges', /git\.invalid/);
   await open(`/forges/${forge}`, /cannot|Unavailable|Try again/i);
+  await open(`/forges/${forge}/deliveries/${event}`, /No automation got the event/);
   await open('/keys', /psk_/);
   await open('/settings', /builtin/);
   await page.setViewportSize({ width: 390, height: 844 });

@@ -1,4 +1,5 @@
 import { Select, Text, TextInput } from '@mantine/core';
+import type { Forge } from '@penstock/sdk';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { client } from '../../api.ts';
@@ -6,6 +7,7 @@ import { errorAt } from '../../ui/Failure.tsx';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import { RepositoriesField, TokenFields } from './Fields.tsx';
 import { repositoriesIn } from './forge.ts';
+import { RevealSecret } from './RevealSecret.tsx';
 
 /** What the token of a bot must be able to do. */
 const needs = {
@@ -13,7 +15,7 @@ const needs = {
   gitea: 'With write:repository, write:issue and read:user',
 };
 
-/** Connects to a forge. The server asks the forge for the account of the token before it stores anything. */
+/** Connects to a forge and shows the secret of its events once. The server asks the forge for the account of the token before it stores anything. */
 export default function Connect({ close }: { close: () => void }) {
   const queries = useQueryClient();
   const [provider, setProvider] = useState<'github' | 'gitea'>('github');
@@ -24,8 +26,12 @@ export default function Connect({ close }: { close: () => void }) {
   const token = draft.token.trim();
   const readToken = draft.readToken.trim();
   const isGitHub = provider === 'github';
+  const [connected, setConnected] = useState<Forge>();
+  if (connected) {
+    return <RevealSecret forge={connected} title={`Connected to ${connected.name}`} close={close} />;
+  }
   const submit = async (): Promise<void> => {
-    await client.forges.create({
+    const made = await client.forges.create({
       name,
       provider,
       ...(url ? { url } : {}),
@@ -34,6 +40,7 @@ export default function Connect({ close }: { close: () => void }) {
       repositories: repositoriesIn(draft.repositories),
     });
     await queries.invalidateQueries({ queryKey: ['forges'] });
+    setConnected(made);
   };
   return (
     <FormDialog
@@ -41,6 +48,7 @@ export default function Connect({ close }: { close: () => void }) {
       close={close}
       action="Connect"
       submit={submit}
+      done={() => {}} // the secret is shown
       incomplete={!name || !token || (!isGitHub && !url)}
       size="lg"
     >

@@ -7,6 +7,7 @@ import { client, sessionQuery } from '../../api.ts';
 import { may } from '../../layout/nav.ts';
 import { live } from '../../live.ts';
 import { allFactoriesQuery, forgeQuery } from '../../queries.ts';
+import { CopyButton } from '../../ui/CopyButton.tsx';
 import { type Column, DataTable } from '../../ui/DataTable.tsx';
 import { DeleteDialog } from '../../ui/DeleteDialog.tsx';
 import { ExternalLink } from '../../ui/ExternalLink.tsx';
@@ -15,12 +16,14 @@ import { Page } from '../../ui/Page.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { Fact } from '../run/Facts.tsx';
+import { ConnectionDeliveries } from './ConnectionDeliveries.tsx';
 import { ForgeStatus } from './ForgeStatus.tsx';
 import { providerOf } from './forge.ts';
 import { Repositories } from './Repositories.tsx';
 
 const ChooseRepositories = lazy(() => import('./ChooseRepositories.tsx'));
 const ReplaceToken = lazy(() => import('./ReplaceToken.tsx'));
+const RotateSecret = lazy(() => import('./RotateSecret.tsx'));
 
 /** Shows a connection to a forge, and the repositories that it gives to runs. */
 export function ForgePage() {
@@ -48,9 +51,15 @@ export function ForgePage() {
           <Facts forge={forge} />
           <Failure error={checking.error} />
           {forge.updated_at === checking.data?.forge.updated_at && <Checks checks={checking.data.checks} />}
-          <Repositories uid={uid} />
         </>
       )}
+      {/* Read at once, shown below the rest when that is there: so it does not move. */}
+      {(forge || !error) && (
+        <div hidden={!forge}>
+          <ConnectionDeliveries uid={uid} />
+        </div>
+      )}
+      {forge && <Repositories uid={uid} />}
     </Page>
   );
 }
@@ -60,13 +69,23 @@ function Facts({ forge }: { forge: Forge }) {
   const named = may(session?.scopes, 'factories:read') && forge.factories !== undefined;
   const factories = useQuery({ ...allFactoriesQuery, staleTime: 60_000, enabled: named });
   const names = forge.factories?.map((uid) => factories.data?.find((factory) => factory.uid === uid)?.name ?? uid);
-  const { url, bot, problem, read_token, repositories, expires_at, checked_at } = forge;
+  const { url, ingress_url, bot, problem, read_token, repositories, expires_at, checked_at } = forge;
   return (
     <Stack component="dl" gap={0} m={0} maw={640}>
       <Fact name="Problem">{problem && <span className="plain">{problem}</span>}</Fact>
       <Fact name="Provider">{providerOf(forge)}</Fact>
       <Fact name="URL">
         <ExternalLink href={url}>{url}</ExternalLink>
+      </Fact>
+      <Fact name="Ingress URL">
+        {ingress_url && (
+          <>
+            <span className="mono" style={{ overflowWrap: 'anywhere' }}>
+              {ingress_url}
+            </span>{' '}
+            <CopyButton value={ingress_url} label="Copy the ingress URL" />
+          </>
+        )}
       </Fact>
       <Fact name="Bot">{bot?.login}</Fact>
       <Fact name="Runs use">{read_token ? 'a token that can only read' : "the bot's token, only with requests that read"}</Fact>
@@ -81,7 +100,7 @@ function Facts({ forge }: { forge: Forge }) {
 function Actions({ forge, check, checking }: { forge: Forge; check: () => void; checking: boolean }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const [dialog, setDialog] = useState<'repositories' | 'token' | 'delete'>();
+  const [dialog, setDialog] = useState<'repositories' | 'token' | 'rotate' | 'delete'>();
   const close = (): void => setDialog(undefined);
   return (
     <>
@@ -91,6 +110,9 @@ function Actions({ forge, check, checking }: { forge: Forge; check: () => void; 
       <Button variant="default" onClick={() => setDialog('token')}>
         Replace token
       </Button>
+      <Button variant="default" onClick={() => setDialog('rotate')}>
+        Rotate secret
+      </Button>
       <Button variant="default" onClick={() => setDialog('repositories')}>
         Choose repositories
       </Button>
@@ -99,6 +121,7 @@ function Actions({ forge, check, checking }: { forge: Forge; check: () => void; 
       </Button>
       <Suspense>
         {dialog === 'token' && <ReplaceToken forge={forge} close={close} />}
+        {dialog === 'rotate' && <RotateSecret forge={forge} close={close} />}
         {dialog === 'repositories' && <ChooseRepositories forge={forge} close={close} />}
       </Suspense>
       {dialog === 'delete' && (

@@ -9,10 +9,12 @@ import (
 
 // ForgeSettings are what runs may do on the forges of their repositories. Each value is inherited by itself.
 type ForgeSettings struct {
-	Push *PushSettings `json:"push,omitempty"`
-	// Policy is what Push means for a run, together with everything that the run inherits. Only runs have it.
-	// It is ignored in requests.
-	Policy *PushPolicy `json:"policy,omitempty"`
+	Push    *PushSettings   `json:"push,omitempty"`
+	Outputs *OutputSettings `json:"outputs,omitempty"`
+	// Policy is what Push means for a run, together with everything that the run inherits, and OutputPolicy what
+	// Outputs means. Only runs have them. They are ignored in requests.
+	Policy       *PushPolicy   `json:"policy,omitempty"`
+	OutputPolicy *OutputPolicy `json:"output_policy,omitempty"`
 }
 
 // PushSettings are what runs may push. What is absent comes from the next layer, and in the end from
@@ -61,7 +63,7 @@ func (f *ForgeSettings) Values() []string {
 	if f == nil {
 		return nil
 	}
-	return valuesOf("push", reflect.ValueOf(f.Push), nil)
+	return valuesOf("outputs", reflect.ValueOf(f.Outputs), valuesOf("push", reflect.ValueOf(f.Push), nil))
 }
 
 func valuesOf(name string, v reflect.Value, names []string) []string {
@@ -88,6 +90,7 @@ func (f *ForgeSettings) Over(weaker *ForgeSettings) *ForgeSettings {
 	for _, layer := range []*ForgeSettings{f, weaker} {
 		if !layer.IsZero() {
 			fill(reflect.ValueOf(&merged.Push).Elem(), reflect.ValueOf(layer.Push))
+			fill(reflect.ValueOf(&merged.Outputs).Elem(), reflect.ValueOf(layer.Outputs))
 		}
 	}
 	return &merged
@@ -111,17 +114,21 @@ func fill(to, from reflect.Value) {
 	}
 }
 
-// Check returns the errors that f alone shows, with JSON pointers below at. It removes the policy, which only
+// Check returns the errors that f alone shows, with JSON pointers below at. It removes the policies, which only
 // the server sets.
 func (f *ForgeSettings) Check(at string) []FieldError {
 	if f == nil {
 		return nil
 	}
-	if f.Policy = nil; f.Push == nil {
+	f.Policy, f.OutputPolicy = nil, nil
+	return append(f.Push.check(at+"/push"), f.Outputs.check(at+"/outputs")...)
+}
+
+func (p *PushSettings) check(at string) []FieldError {
+	if p == nil {
 		return nil
 	}
-	c := pushCheck{at: at + "/push"}
-	p := f.Push
+	c := settingsCheck{at: at}
 	c.patterns("/branches", p.Branches)
 	c.word("/secrets", p.Secrets, PushRefuse, SecretsOff)
 	if paths := p.ProtectedPaths; paths != nil {
@@ -137,16 +144,16 @@ func (f *ForgeSettings) Check(at string) []FieldError {
 	return c.errs
 }
 
-type pushCheck struct {
+type settingsCheck struct {
 	at   string
 	errs []FieldError
 }
 
-func (c *pushCheck) badf(pointer, format string, args ...any) {
+func (c *settingsCheck) badf(pointer, format string, args ...any) {
 	c.errs = append(c.errs, FieldError{c.at + pointer, fmt.Sprintf(format, args...)})
 }
 
-func (c *pushCheck) patterns(pointer string, list []string) {
+func (c *settingsCheck) patterns(pointer string, list []string) {
 	if len(list) > maxPushPatterns {
 		c.badf(pointer, "has %d patterns; at most %d are allowed", len(list), maxPushPatterns)
 		return
@@ -158,13 +165,13 @@ func (c *pushCheck) patterns(pointer string, list []string) {
 	}
 }
 
-func (c *pushCheck) word(pointer, value string, allowed ...string) {
+func (c *settingsCheck) word(pointer, value string, allowed ...string) {
 	if value != "" && !slices.Contains(allowed, value) {
 		c.badf(pointer, "must be %s, not %q", strings.Join(allowed, " or "), value)
 	}
 }
 
-func (c *pushCheck) limit(pointer string, value *int, low, high int) {
+func (c *settingsCheck) limit(pointer string, value *int, low, high int) {
 	if value != nil && (*value < low || *value > high) {
 		c.badf(pointer, "must be from %d to %d", low, high)
 	}
@@ -199,41 +206,45 @@ func (f *ForgeSettings) PushPolicy() PushPolicy {
 	return p
 }
 
+// narrowRule is the rule that a request breaks which asks for more.
+const narrowRule = "a run request can only narrow what its layers allow"
+
 // Narrow returns p with what a request asks for, and an error for each value that would allow more, with
 // JSON pointers below at. layers are the settings that p comes from.
 func (p PushPolicy) Narrow(req, layers *ForgeSettings, at string) (PushPolicy, []FieldError) {
-	if req.IsZero() {
+	if req == nil || req.Push == nil {
 		return p, nil
 	}
-	c, s := pushCheck{at: at + "/push"}, req.Push
-	const rule = "a run request can only narrow what its layers allow"
+	c, s := settingsCheck{at: at + "/push"}, req.Push
 	if s.Branches != nil {
 		p.Branches = withList(p.Branches, s.Branches)
 	}
 	if paths := s.ProtectedPaths; paths != nil {
-		p = p.narrowPaths(&c, paths, layers, rule)
+		p = p.narrowPaths(&c, paths, layers)
 	}
 	if limits := s.Limits; limits != nil {
-		narrow := func(name string, to *int64, value *int) {
-			switch {
-			case value == nil:
-			case int64(*value) > *to:
-				c.badf("/limits/"+name, "must be at most %d: %s", *to, rule)
-			default:
-				*to = int64(*value)
-			}
-		}
-		narrow("files", &p.Limits.Files, limits.Files)
-		narrow("bytes", &p.Limits.Bytes, limits.Bytes)
-		narrow("binary", &p.Limits.Binary, limits.Binary)
+		c.lower("/limits/files", &p.Limits.Files, limits.Files)
+		c.lower("/limits/bytes", &p.Limits.Bytes, limits.Bytes)
+		c.lower("/limits/binary", &p.Limits.Binary, limits.Binary)
 	}
 	switch {
 	case s.Secrets == SecretsOff && !p.AllowSecrets:
-		c.badf("/secrets", "must not be off: %s, which is refuse", rule)
+		c.badf("/secrets", "must not be off: %s, which is refuse", narrowRule)
 	case s.Secrets == PushRefuse:
 		p.AllowSecrets = false
 	}
 	return p, c.errs
+}
+
+// lower sets a limit that a request may only lower.
+func (c *settingsCheck) lower(pointer string, to *int64, value *int) {
+	switch {
+	case value == nil:
+	case int64(*value) > *to:
+		c.badf(pointer, "must be at most %d: %s", *to, narrowRule)
+	default:
+		*to = int64(*value)
+	}
 }
 
 // Check returns an error at pointer if the policy has too many patterns, which many narrowings may add.
@@ -249,11 +260,11 @@ func (p PushPolicy) Check(pointer string) []FieldError {
 		"has %d patterns, with those that the run inherits; at most %d are allowed", n, maxPushLists)}}
 }
 
-func (p PushPolicy) narrowPaths(c *pushCheck, paths *PathProtection, layers *ForgeSettings, rule string) PushPolicy {
+func (p PushPolicy) narrowPaths(c *settingsCheck, paths *PathProtection, layers *ForgeSettings) PushPolicy {
 	open := len(p.Protected) == 0
 	switch {
 	case paths.Policy == PathsAllow && !open:
-		c.badf("/protected_paths/policy", "must not be allow: %s, which is refuse", rule)
+		c.badf("/protected_paths/policy", "must not be allow: %s, which is refuse", narrowRule)
 	case paths.Policy == PushRefuse && open:
 		strict := (&ForgeSettings{Push: &PushSettings{ProtectedPaths: &PathProtection{Policy: PushRefuse}}}).Over(layers)
 		own := strict.PushPolicy()
@@ -262,7 +273,7 @@ func (p PushPolicy) narrowPaths(c *pushCheck, paths *PathProtection, layers *For
 	if paths.Except != nil {
 		for i, pattern := range paths.Except {
 			if !open && !slices.Contains(p.Except, pattern) {
-				c.badf(fmt.Sprintf("/protected_paths/except/%d", i), "must be an exception of the agent or factory: %s", rule)
+				c.badf(fmt.Sprintf("/protected_paths/except/%d", i), "must be an exception of the agent or factory: %s", narrowRule)
 			}
 		}
 		p.Except = paths.Except

@@ -96,18 +96,21 @@ func matchStars(pattern, name []string, many func(string) bool, one func(string,
 // AllowsBranch reports whether each list has a pattern that matches the branch, in its own case. A final
 // ** matches at least one segment here: a branch penstock would make each branch penstock/… impossible.
 func (p PushPolicy) AllowsBranch(branch string) bool {
-	matches := func(pattern string) bool {
-		if below, found := strings.CutSuffix(pattern, "**"); found {
-			pattern = below + "*/**"
-		}
-		return MatchPattern(pattern, branch, false)
-	}
 	for _, list := range p.Branches {
-		if !slices.ContainsFunc(list, matches) {
+		if !matchesBranch(list, branch) {
 			return false
 		}
 	}
 	return len(p.Branches) > 0
+}
+
+func matchesBranch(list []string, branch string) bool {
+	return slices.ContainsFunc(list, func(pattern string) bool {
+		if below, found := strings.CutSuffix(pattern, "**"); found {
+			pattern = below + "*/**"
+		}
+		return MatchPattern(pattern, branch, false)
+	})
 }
 
 // Protects returns the pattern that protects a path, in any case, and "" if a run may change the path. A

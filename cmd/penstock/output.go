@@ -59,8 +59,9 @@ type outputPullRequestCmd struct {
 	Title  string `required:"" field:"/title" help:"Title, in one line."`
 	Body   string `help:"Text in Markdown; - reads it from standard input."`
 	Branch string `field:"/branch" help:"Branch that the run has pushed; by default the last one."`
-	Base   string `field:"/base" help:"Base branch; by default the ref of the repository in the run, or its default branch."`
-	Ready  bool   `help:"Open it for review at once, instead of as a draft."`
+	Base   string `field:"/base" help:"Base branch that the settings of the run allow; by default the ref of the repository in the run, or its default branch."`
+	Ready  bool   `xor:"draft" help:"Open it for review at once. By default, the settings of the run decide, which is a draft without settings."`
+	Draft  bool   `xor:"draft" help:"Open it as a draft."`
 }
 
 func (cmd *outputPullRequestCmd) Help() string {
@@ -70,8 +71,8 @@ func (cmd *outputPullRequestCmd) Help() string {
 
 func (cmd *outputPullRequestCmd) Run(ctx context.Context, std *stdio, in *outputCmds) error {
 	fields := fieldsOf(cmd)
-	if cmd.Ready {
-		fields["draft"] = false
+	if cmd.Ready || cmd.Draft {
+		fields["draft"] = cmd.Draft
 	}
 	return cmd.declare(ctx, std, in, penstock.OutputPullRequest, fields, cmd.Body)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +18,8 @@ type Pulls struct {
 	url      string // of the forge
 	pulls    []map[string]any
 	comments []map[string]any
+	labels   []string       // of the repository, from the id 1
+	asked    map[int]string // the reviewers of a pull request, each once, with spaces between
 	fault    func(method, path string) PullFault
 }
 
@@ -53,6 +56,74 @@ func (p *Pulls) All() (pulls []map[string]any, comments []string) {
 		comments = append(comments, fmt.Sprint(one["body"]))
 	}
 	return pulls, comments
+}
+
+// Collaborators are who can review pull requests, besides the team core of acme.
+func Collaborators() []string { return []string{"ada", "grace"} }
+
+// Labels returns the labels of the repository.
+func (p *Pulls) Labels() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.labels)
+}
+
+// Reviewers returns who was asked to review a pull request, one after the other, as often as it was asked.
+func (p *Pulls) Reviewers(number int) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.TrimSpace(p.asked[number])
+}
+
+// label serves the labels of the repository, and of issue n.
+func (p *Pulls) label(r *http.Request, n int, req map[string]any) (status int, body any) {
+	list := []map[string]any{}
+	if n == 0 && r.Method == http.MethodPost {
+		p.labels = append(p.labels, fmt.Sprint(req["name"]))
+		return http.StatusCreated, map[string]any{"id": len(p.labels), "name": req["name"]}
+	}
+	if n == 0 {
+		for i, name := range p.labels {
+			list = append(list, map[string]any{"id": i + 1, "name": name})
+		}
+		return http.StatusOK, list
+	}
+	ids, _ := req["labels"].([]any)
+	var names []string
+	for _, id := range ids {
+		number, ok := id.(float64)
+		if !ok {
+			return http.StatusOK, list // a name that no label has
+		}
+		names = append(names, p.labels[int(number)-1])
+	}
+	p.pulls[n-1]["labels"] = names
+	return http.StatusOK, list
+}
+
+// review asks reviewers, until one is refused.
+func (p *Pulls) review(n int, req map[string]any) (status int, body any) {
+	if p.asked == nil {
+		p.asked = map[int]string{}
+	}
+	people, _ := req["reviewers"].([]any)
+	teams, _ := req["team_reviewers"].([]any)
+	for _, name := range people {
+		switch {
+		case name == "nobody":
+			return http.StatusNotFound, map[string]any{"message": "user does not exist"}
+		case !slices.Contains(Collaborators(), fmt.Sprint(name)):
+			return http.StatusUnprocessableEntity, map[string]any{"message": "can't request review from it"}
+		}
+		p.asked[n] += fmt.Sprint(" ", name)
+	}
+	for _, team := range teams {
+		if team != "core" {
+			return http.StatusNotFound, map[string]any{"message": "team does not exist"}
+		}
+		p.asked[n] += " acme/core"
+	}
+	return http.StatusCreated, []any{}
 }
 
 // Open opens a pull request, as a person does.
@@ -125,6 +196,8 @@ func (p *Pulls) do(r *http.Request, path string) (status int, body any) {
 	switch {
 	case path == "":
 		return http.StatusOK, map[string]any{"id": 7, "full_name": "acme/shop", "default_branch": "main"}
+	case path == "/labels":
+		return p.label(r, 0, req)
 	case path == "/pulls" && r.Method == http.MethodGet:
 		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 		size, _ := strconv.Atoi(r.URL.Query().Get("limit"))
@@ -139,6 +212,10 @@ func (p *Pulls) do(r *http.Request, path string) (status int, body any) {
 		return http.StatusCreated, p.open(req)
 	case one == nil:
 		return http.StatusNotFound, map[string]any{}
+	case strings.HasSuffix(path, "/labels"):
+		return p.label(r, number(one), req)
+	case strings.HasSuffix(path, "/requested_reviewers"):
+		return p.review(number(one), req)
 	case segments[0] == "pulls":
 		if r.Method == http.MethodPatch {
 			maps.Copy(one, req)
@@ -150,6 +227,11 @@ func (p *Pulls) do(r *http.Request, path string) (status int, body any) {
 	made := map[string]any{"id": len(p.comments) + 1, "body": req["body"], "user": map[string]any{"id": 42}}
 	p.comments = append(p.comments, made)
 	return http.StatusCreated, made
+}
+
+func number(pull map[string]any) int {
+	n, _ := pull["number"].(int)
+	return n
 }
 
 func reference(pull map[string]any, side string) any {

@@ -104,7 +104,8 @@ func (p *parser) sharedSubjects(d *document, a Automation, above []Settings, fir
 		other = "another workerHost"
 	case len(a.MCPServers)+len(first.MCPServers) > 0 && !reflect.DeepEqual(a.MCPServers, first.MCPServers):
 		other = "other mcpServers"
-	case !reflect.DeepEqual(a.Forge.Settings().PushPolicy(), first.Forge.Settings().PushPolicy()):
+	case !reflect.DeepEqual(a.Forge.Settings().PushPolicy(), first.Forge.Settings().PushPolicy()),
+		!reflect.DeepEqual(a.Forge.Settings().PolicyOfOutputs(), first.Forge.Settings().PolicyOfOutputs()):
 		other = "other settings of forge"
 	case !slices.Equal(a.Repositories, first.Repositories):
 		other = "other repositories"

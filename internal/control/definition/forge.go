@@ -8,7 +8,8 @@ import (
 
 // Forge is what runs may do on the forges of their repositories.
 type Forge struct {
-	Push *Push `json:"push,omitzero" about:"What runs may push."`
+	Push    *Push    `json:"push,omitzero" about:"What runs may push."`
+	Outputs *Outputs `json:"outputs,omitzero" about:"What runs may do there besides pushing."`
 }
 
 // Push is what runs may push.
@@ -33,16 +34,46 @@ type PushBounds struct {
 	Binary *int `json:"binary,omitzero" rule:"pushBinary" about:"Bytes of one binary file; 0 allows none." default:"1048576"`
 }
 
+// Outputs is what runs may do on forges besides pushing.
+type Outputs struct {
+	PullRequest *PullRequests `json:"pullRequest,omitzero" about:"The pull requests of runs."`
+	Limits      *OutputBounds `json:"limits,omitzero" about:"How many outputs a turn can declare; 20 of all kinds together."`
+	Approval    string        `json:"approval,omitzero" rule:"approval" about:"Which outputs wait until a person releases them. The outputs of a fork always do." default:"\"protected\""`
+}
+
+// PullRequests is about the pull requests of runs.
+type PullRequests struct {
+	OpenLimit *int     `json:"openLimit,omitzero" rule:"openLimit" about:"How many pull requests of the factory may be open. At this number, automations start no runs. 0 allows none." default:"5"`
+	Base      []string `json:"base,omitzero" rule:"glob" about:"Patterns of the branches that a pull request may be against. [] means the ref of the repository in the run, or its default branch."`
+	Draft     *bool    `json:"draft,omitzero" about:"Whether a pull request is a draft unless its declaration says otherwise." default:"true"`
+	Labels    []string `json:"labels,omitzero" rule:"label" about:"Labels of new pull requests, besides the one of the factory."`
+	Reviewers []string `json:"reviewers,omitzero" rule:"reviewer" about:"Who is asked to review a new pull request: logins, or owner/team."`
+}
+
+// OutputBounds limits the outputs of a turn.
+type OutputBounds struct {
+	PullRequest *int `json:"pullRequest,omitzero" rule:"outputs" about:"Pull requests; 0 allows none." default:"1"`
+	Comment     *int `json:"comment,omitzero" rule:"outputs" about:"Comments; 0 allows none." default:"3"`
+}
+
 // Settings returns f in the vocabulary of the server, or nil if f is empty.
 func (f *Forge) Settings() *penstock.ForgeSettings {
-	if f == nil || f.Push == nil {
+	if f == nil {
 		return nil
 	}
-	p := f.Push
-	settings := &penstock.ForgeSettings{Push: &penstock.PushSettings{
-		Branches: p.Branches, ProtectedPaths: (*penstock.PathProtection)(p.ProtectedPaths),
-		Limits: (*penstock.PushBounds)(p.Limits), Secrets: p.Secrets,
-	}}
+	settings := &penstock.ForgeSettings{}
+	if p := f.Push; p != nil {
+		settings.Push = &penstock.PushSettings{
+			Branches: p.Branches, ProtectedPaths: (*penstock.PathProtection)(p.ProtectedPaths),
+			Limits: (*penstock.PushBounds)(p.Limits), Secrets: p.Secrets,
+		}
+	}
+	if o := f.Outputs; o != nil {
+		settings.Outputs = &penstock.OutputSettings{
+			PullRequest: (*penstock.PullRequestSettings)(o.PullRequest), Limits: (*penstock.OutputBounds)(o.Limits),
+			Approval: o.Approval,
+		}
+	}
 	if settings.IsZero() {
 		return nil
 	}
@@ -54,11 +85,19 @@ func ForgeOf(s *penstock.ForgeSettings) *Forge {
 	if s.IsZero() {
 		return nil
 	}
-	p := s.Push
-	return &Forge{&Push{
-		Branches: p.Branches, ProtectedPaths: (*PathProtection)(p.ProtectedPaths), Limits: (*PushBounds)(p.Limits),
-		Secrets: p.Secrets,
-	}}
+	var f Forge
+	if p := s.Push; p != nil {
+		f.Push = &Push{
+			Branches: p.Branches, ProtectedPaths: (*PathProtection)(p.ProtectedPaths), Limits: (*PushBounds)(p.Limits),
+			Secrets: p.Secrets,
+		}
+	}
+	if o := s.Outputs; o != nil {
+		f.Outputs = &Outputs{
+			PullRequest: (*PullRequests)(o.PullRequest), Limits: (*OutputBounds)(o.Limits), Approval: o.Approval,
+		}
+	}
+	return &f
 }
 
 // forge checks settings of forges with the rules of the API.

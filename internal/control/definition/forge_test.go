@@ -22,7 +22,12 @@ func TestFindingsOfForge(t *testing.T) {
     protectedPaths: {policy: review, add: [".gitea/**;.github/**"], except: ["!README.md"]}
     limits: {files: 0, bytes: 2gb}
     secrets: review
-  outputs: {}
+  outputs:
+    review: true
+    approval: sometimes
+    pullRequest: {openLimit: -1, base: [/main], draft: ready, labels: ["a\tb", " "], reviewers: ["@octocat", a b], ` +
+			`closesIssue: true}
+    limits: {pullRequest: 21, comment: -1, issue: 1}
 `),
 		"agents/foreman/agent.md": []byte("---\nagentType: FOREMAN\nforge: {push: {branches: ['**.go'], secrets: off, " +
 			"protectedPaths: {add: [AGENTS.md, '" + strings.Repeat("a", 201) + "']}}, who: x}\n---\nLead.\n"),
@@ -34,8 +39,8 @@ func TestFindingsOfForge(t *testing.T) {
 	const want = `agents/foreman/agent.md:3:27: FF_INVALID_VALUE forge: branches has ** beside other characters: ` +
 		`** is a segment of its own, as in **/*.yml
 agents/foreman/agent.md:3:85: FF_INVALID_VALUE each of add must be at most 200 bytes, not 201
-agents/foreman/agent.md:3:293: FF_UNKNOWN_FIELD unknown key "who"; allowed are push
-factory.yaml:6:3: FF_UNKNOWN_FIELD unknown key "connection"; allowed are push
+agents/foreman/agent.md:3:293: FF_UNKNOWN_FIELD unknown key "who"; allowed are push, outputs
+factory.yaml:6:3: FF_UNKNOWN_FIELD unknown key "connection"; allowed are push, outputs
 factory.yaml:8:5: FF_UNKNOWN_FIELD unknown key "signing"; allowed are branches, protectedPaths, limits, secrets
 factory.yaml:9:16: FF_INVALID_VALUE forge: branches begins with /: patterns begin at the root of the repository anyway
 factory.yaml:9:23: FF_INVALID_VALUE forge: branches ends with /: write feature/** for everything below
@@ -46,7 +51,20 @@ factory.yaml:10:78: FF_INVALID_VALUE forge: except begins with !: patterns canno
 factory.yaml:11:21: FF_INVALID_VALUE files must be from 1 to 100000, not 0
 factory.yaml:11:31: FF_TYPE_MISMATCH bytes must be a whole number, not the text "2gb"
 factory.yaml:12:14: FF_INVALID_VALUE secrets must be refuse or off, not "review"
-factory.yaml:13:3: FF_UNKNOWN_FIELD unknown key "outputs"; allowed are push
+factory.yaml:14:5: FF_UNKNOWN_FIELD unknown key "review"; allowed are pullRequest, limits, approval
+factory.yaml:15:15: FF_INVALID_VALUE approval must be never, protected or always, not "sometimes"
+factory.yaml:16:30: FF_INVALID_VALUE openLimit must be from 0 to 1000, not -1
+factory.yaml:16:41: FF_INVALID_VALUE forge: base begins with /: patterns begin at the root of the repository anyway
+factory.yaml:16:56: FF_TYPE_MISMATCH draft must be true or false, not the text "ready"
+factory.yaml:16:72: FF_INVALID_VALUE each of labels must be the name of a label, in one line of at most 50 ` +
+		`characters, not "a\tb"
+factory.yaml:16:80: FF_INVALID_VALUE each of labels must be the name of a label, in one line of at most 50 characters
+factory.yaml:16:98: FF_INVALID_VALUE each of reviewers must be a login without @, or owner/team, not "@octocat"
+factory.yaml:16:110: FF_INVALID_VALUE each of reviewers must be a login without @, or owner/team, not "a b"
+factory.yaml:16:116: FF_UNKNOWN_FIELD unknown key "closesIssue"; allowed are openLimit, base, draft, labels, reviewers
+factory.yaml:17:27: FF_INVALID_VALUE pullRequest must be from 0 to 20, not 21
+factory.yaml:17:40: FF_INVALID_VALUE comment must be from 0 to 20, not -1
+factory.yaml:17:44: FF_UNKNOWN_FIELD unknown key "issue"; allowed are pullRequest, comment
 `
 	if diff := cmp.Diff(want, lines(found)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -56,7 +74,9 @@ factory.yaml:13:3: FF_UNKNOWN_FIELD unknown key "outputs"; allowed are push
 // The value off needs no quotes, an empty list is a value, and a factory that is written again keeps both.
 func TestForgeIsReadAndWritten(t *testing.T) {
 	t.Parallel()
-	const text = smallFactory + "forge: {push: {branches: [], secrets: off, limits: {binary: 0}}}\n"
+	const text = smallFactory + "forge: {push: {branches: [], secrets: off, limits: {binary: 0}}, outputs: " +
+		"{pullRequest: {openLimit: 0, base: [], draft: false, labels: [a b], reviewers: [acme/core]}, limits: {comment: 0}, " +
+		"approval: never}}\n"
 	result, found := definition.Parse(map[string][]byte{
 		"factory.yaml": []byte(text), "agents/foreman/agent.md": []byte(smallForeman),
 	}, definition.Known{})
@@ -65,6 +85,10 @@ func TestForgeIsReadAndWritten(t *testing.T) {
 	}
 	want := &penstock.ForgeSettings{Push: &penstock.PushSettings{
 		Branches: []string{}, Secrets: penstock.SecretsOff, Limits: &penstock.PushBounds{Binary: new(0)},
+	}, Outputs: &penstock.OutputSettings{
+		PullRequest: &penstock.PullRequestSettings{
+			OpenLimit: new(0), Base: []string{}, Draft: new(false), Labels: []string{"a b"}, Reviewers: []string{"acme/core"},
+		}, Limits: &penstock.OutputBounds{Comment: new(0)}, Approval: penstock.ApprovalNever,
 	}}
 	if diff := cmp.Diff(want, result.Factory.Forge.Settings()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -90,7 +90,7 @@ func ModelsOf(p *penstock.ModelPolicy) *Models {
 
 // fileKeys converts pointers of the API to pointers of files, whose keys are different.
 var fileKeys = strings.NewReplacer("/provider_tools", "/providerTools", "/max_upload_bytes", "/maxUploadBytes",
-	"/protected_paths", "/protectedPaths")
+	"/protected_paths", "/protectedPaths", "/pull_request", "/pullRequest", "/open_limit", "/openLimit")
 
 // network checks a network with the rules of the API.
 func (p *parser) network(d *document, n *Network) {

@@ -207,6 +207,10 @@ func (s *Schedules) tickOfClocks(
 		Source: run.SourceSchedule, At: now, schedule: clockInfo(row, together.clocks[0].N),
 	})
 	why, broken := WhyBroken(err)
+	full := ""
+	if err == nil {
+		full, err = s.automations.full(ctx, run, "")
+	}
 	if err != nil && !broken {
 		return tick{}, err
 	}
@@ -214,6 +218,7 @@ func (s *Schedules) tickOfClocks(
 	for i, c := range together.clocks {
 		one := candidate{row: clockSource(row).occurrence(together.times[i], row.UID), run: run}
 		one.row.Clock, one.row.Reason = c.key(), why
+		one.full(full)
 		if one.paused(row.Paused, "automation") {
 			one.run = nil
 		}
@@ -337,6 +342,12 @@ func (s *Schedules) candidatesWith(
 			if c.row.Reason, broken = WhyBroken(err); !broken {
 				return nil, err
 			}
+		} else {
+			why, err := s.automations.full(ctx, c.run, "")
+			if err != nil {
+				return nil, err
+			}
+			c.full(why)
 		}
 		made = append(made, c)
 	}

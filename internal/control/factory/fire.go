@@ -51,6 +51,31 @@ func (s *Automations) automationRun(ctx context.Context, a store.AutomationRow, 
 	return t.Stamp(ctx, on)
 }
 
+// full returns why an event must not start a run, or "": its factory has as many open pull requests as the settings of
+// the run allow. The run of a thread that has one of them may change it. subjectUID is the thread, "" if the run has a
+// claim or none.
+func (s *Automations) full(ctx context.Context, started *store.NewRun, subjectUID string) (string, error) {
+	n, err := s.open.Ask(ctx, started.FactoryUID, func(ctx context.Context) (int64, error) {
+		return s.store.Forges.CountOpen(ctx, started.Team, started.FactoryUID)
+	})
+	if err != nil {
+		return "", err
+	}
+	why := run.WhyFull(started.RunRow, n)
+	claim := ""
+	if started.Claim != nil {
+		claim = started.Claim.Key
+	}
+	if why == "" || subjectUID == "" && claim == "" {
+		return why, nil
+	}
+	has, err := s.store.Forges.HasOpen(ctx, started.Team, started.FactoryUID, subjectUID, claim)
+	if err != nil || has {
+		return "", err
+	}
+	return why, nil
+}
+
 // byHand is the note in the prompt of a run that no event started.
 const byHand = "Somebody started this run by hand. No event belongs to it, and there is no event-payload.json."
 

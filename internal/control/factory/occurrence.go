@@ -78,7 +78,7 @@ func (a restart) candidate(o store.OccurrenceRow) candidate {
 			continue
 		}
 		if c.run = made.run; c.run == nil {
-			c.row.Fate, c.row.Reason = store.FateFailed, made.row.Reason
+			c.row.Fate, c.row.Reason = made.row.Fate, made.row.Reason
 		}
 	}
 	return c

@@ -268,6 +268,19 @@ func (s *Receiver) begin(
 		match.FailedAt, match.Reason = new(""), "The event has no subject, and only continues runs or closes subjects."
 		return nil, nil //nolint:nilnil // it is noted
 	}
+	if does != store.EventStarts {
+		return run, nil
+	}
+	why, err := s.automations.full(ctx, run, "")
+	switch {
+	case err != nil:
+		return nil, err
+	case run.Claim != nil:
+		run.Claim.Full = why
+	case why != "":
+		match.FailedAt, match.Reason, match.Fate = new(store.FailedAtAutomation), why, store.FateSkipped
+		return nil, nil //nolint:nilnil // it is noted
+	}
 	return run, nil
 }
 

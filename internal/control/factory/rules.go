@@ -27,6 +27,7 @@ type Automations struct {
 	catalog   *run.Catalog
 	runs      *run.Runs
 	harnesses []string
+	open      share.SharedRead[int64] // pull requests, by factory
 }
 
 // Schedules starts runs on a schedule.

@@ -302,16 +302,12 @@ func (s *Subjects) startNext(ctx context.Context, d store.SubjectRow, from run.E
 		return s.dropContinuing(ctx, d, from.Event, now)
 	}
 	a, first := from.Automation, from.Event // the oldest one
-	started, err := s.runFor(ctx, d, a, first, now)
-	if why, broken := WhyBroken(err); broken {
-		who := "The call"
-		if a != nil {
-			who = "The automation"
-		}
-		return s.drop(ctx, d, first, who+" cannot start runs: "+why, now)
-	}
+	started, why, err := s.nextRun(ctx, d, a, first, now)
 	if err != nil {
 		return err
+	}
+	if why != "" {
+		return s.drop(ctx, d, first, why, now)
 	}
 	return s.store.Write(ctx, func(tx *store.Tx) error {
 		subject, due, err := lockDue(ctx, tx, d, now)
@@ -337,6 +333,24 @@ func (s *Subjects) startNext(ctx context.Context, d store.SubjectRow, from run.E
 		}
 		return tx.Subjects().Start(ctx, subject, started, before, events, now)
 	})
+}
+
+// nextRun makes the run that an event starts which has waited, or says why it starts none.
+func (s *Subjects) nextRun(
+	ctx context.Context, d store.SubjectRow, a *store.AutomationRow, first store.SubjectEventRow, now penstock.Time,
+) (started *store.NewRun, why string, err error) {
+	started, err = s.runFor(ctx, d, a, first, now)
+	if why, broken := WhyBroken(err); broken {
+		who := "The call"
+		if a != nil {
+			who = "The automation"
+		}
+		return nil, who + " cannot start runs: " + why, nil
+	}
+	if err == nil && a != nil {
+		why, err = s.automations.full(ctx, started, d.UID)
+	}
+	return started, why, err
 }
 
 // runFor makes the run that an event starts which has waited.

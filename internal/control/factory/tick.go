@@ -71,6 +71,13 @@ func (c *candidate) paused(f *penstock.Failures, what string) bool {
 	return true
 }
 
+// full makes the candidate skip its time if there is a reason why the factory starts no run.
+func (c *candidate) full(why string) {
+	if why != "" {
+		c.row.Fate, c.row.Reason, c.run = store.FateSkipped, why, nil
+	}
+}
+
 // tick is a time that has come, with all that it may start.
 type tick struct {
 	overlap    penstock.Overlap

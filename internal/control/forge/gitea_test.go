@@ -186,6 +186,73 @@ func TestLabelsAndReviewersOfARealGitea(t *testing.T) {
 	}
 }
 
+// What Gitea does with reviewers decides how they are asked: it asks those before one that it refuses, and none after.
+func TestReviewersOfARealGitea(t *testing.T) {
+	t.Parallel()
+	w := newGiteaWorld(t)
+	ctx := t.Context()
+	for _, name := range []string{"ada", "stranger"} {
+		w.gitea.Do("POST", "/api/v1/admin/users", w.owner, map[string]any{
+			"username": name, "email": name + "@example.com", "password": name + "-password-1",
+		})
+	}
+	w.gitea.Do("PUT", "/api/v1/repos/acme/shop/collaborators/ada", w.owner, map[string]any{"permission": "read"})
+	w.gitea.Do("POST", "/api/v1/orgs/acme/teams", w.owner, map[string]any{
+		"name": "core", "permission": "write", "units": []string{"repo.code", "repo.pulls"},
+		"includes_all_repositories": true,
+	})
+	w.file(shop, "penstock/a", "a.txt", "a")
+	p, failed := w.createPull(ctx, shop, newPull{"A", "", "penstock/a", "main", true})
+	w.ok(failed)
+	asked := func() (list []string) {
+		var reviews []struct {
+			State string `json:"state"`
+			User  *struct {
+				Login string `json:"login"`
+			} `json:"user"`
+			Team *struct {
+				Name string `json:"name"`
+			} `json:"team"`
+		}
+		text := w.gitea.Do("GET", fmt.Sprintf("/api/v1/repos/acme/shop/pulls/%d/reviews", p.Number), w.owner, nil)
+		if err := json.Unmarshal(text, &reviews); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range reviews {
+			switch {
+			case r.User != nil:
+				list = append(list, r.User.Login+" "+r.State)
+			case r.Team != nil:
+				list = append(list, r.Team.Name+" "+r.State)
+			}
+		}
+		slices.Sort(list)
+		return list
+	}
+	for _, names := range [][]string{{"bot", "ada"}, {"stranger", "ada"}, {"nobody", "ada"}, {"acme/none"}, {"x/core"}} {
+		if failed := w.askReviewers(ctx, shop, p.Number, names); failed == nil || failed.kind != lacking || asked() != nil {
+			t.Errorf("%v: %+v, asked are %v", names, failed, asked())
+		}
+	}
+	refused, why := each([]string{"ada", "stranger", "acme/core", "nobody", "other/core"}, func(names []string) *failure {
+		return w.askReviewers(ctx, shop, p.Number, names)
+	})
+	if diff := cmp.Diff([]string{"stranger", "nobody", "other/core"}, refused); diff != "" || why == "" {
+		t.Errorf("refused, %s (-want +got):\n%s", why, diff)
+	}
+	if diff := cmp.Diff([]string{"ada REQUEST_REVIEW", "core REQUEST_REVIEW"}, asked()); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	w.ok(w.askReviewers(ctx, shop, p.Number, []string{"Ada"}))
+	w.ok(w.addLabels(ctx, shop, p.Number, []string{"factory:shop", "robot"}))
+	w.ok(w.addLabels(ctx, shop, p.Number, []string{"factory:shop", "robot"}))
+	var labels []labelJSON
+	text := w.gitea.Do("GET", fmt.Sprintf("/api/v1/repos/acme/shop/issues/%d/labels", p.Number), w.owner, nil)
+	if err := json.Unmarshal(text, &labels); err != nil || len(labels) != 2 {
+		t.Errorf("labels are %s, %v", text, err)
+	}
+}
+
 func TestCommentsOfARealGitea(t *testing.T) {
 	t.Parallel()
 	w := newGiteaWorld(t)

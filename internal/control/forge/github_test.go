@@ -347,6 +347,23 @@ func TestLabelsOfGitHub(t *testing.T) {
 	g.sent(t, `POST /issues/3/labels {"labels":["a","factory:x"]}`)
 }
 
+func TestReviewersOfGitHub(t *testing.T) {
+	t.Parallel()
+	g := newGitHub(t, says(201, `{}`), says(422, `{"message": "Review cannot be requested from pull request author."}`))
+	if failed := g.askReviewers(t.Context(), "acme/r", 3, []string{"ada", "Acme/core", "grace"}); failed != nil {
+		t.Errorf("got %+v", failed)
+	}
+	failed := g.askReviewers(t.Context(), "acme/r", 3, []string{"bot"})
+	if failed == nil || failed.kind != lacking || strings.Contains(failed.text, "author") {
+		t.Errorf("got %+v: a text never repeats what the forge has sent", failed)
+	}
+	if failed := g.askReviewers(t.Context(), "acme/r", 3, []string{"other/core"}); failed == nil {
+		t.Error("a team of another organization is asked")
+	}
+	const path = "POST /api/v3/repos/acme/r/pulls/3/requested_reviewers "
+	g.sent(t, path+`{"reviewers":["ada","grace"],"team_reviewers":["core"]}`, path+`{"reviewers":["bot"]}`)
+}
+
 // go-gitea/gitea#32242: a draft has its prefix once.
 func TestPrefixesOfDrafts(t *testing.T) {
 	t.Parallel()

@@ -21,6 +21,7 @@ import (
 type Target struct {
 	ForgeUID, Connection, Path string
 	URL                        string // that git clones
+	Ref                        string // in the run; "": the default branch
 }
 
 // Target finds the repository of a run that an output means: the one at path, owner/name, or the only one that has
@@ -41,7 +42,7 @@ func (c *Connections) Target(
 			}
 			names = append(names, grant.Path)
 			if path == "" || strings.EqualFold(path, grant.Path) {
-				found = append(found, Target{row.UID, row.Name, grant.Path, grant.URL})
+				found = append(found, Target{row.UID, row.Name, grant.Path, grant.URL, grant.Ref})
 			}
 		}
 	}
@@ -63,7 +64,8 @@ type Publication struct {
 	Row          store.OutputRow
 	Repositories []penstock.RunRepository // of the run
 	Link         string                   // to the run
-	Label        string                   // of a new pull request; "": none
+	Labels       []string                 // of a new pull request
+	Policy       penstock.OutputPolicy    // of the run
 	Requester    string
 	Cost         int64 // of the run so far, in nano-dollars
 }
@@ -171,7 +173,7 @@ func (w publishing) pullRequest(ctx context.Context) Published {
 	case found && digestOf(now) != digest(w.title, w.body):
 		return w.foreign(now, "Somebody else has opened or edited it; its text stays as it is.")
 	case found: // a try whose result is unknown has opened it
-		return w.labelled(ctx, w.done(now, ""))
+		return w.equipped(ctx, now)
 	}
 	now, failed = w.api.createPull(ctx, w.Row.Target.Repository, newPull{
 		Title: w.title, Body: w.text(), Head: branch, Base: base,
@@ -180,7 +182,7 @@ func (w publishing) pullRequest(ctx context.Context) Published {
 	if failed != nil {
 		return w.notCreated(failed, base)
 	}
-	return w.labelled(ctx, w.done(now, ""))
+	return w.equipped(ctx, now)
 }
 
 // open finds an open pull request of the thread, and the digest of what it had after the last change.
@@ -200,15 +202,49 @@ func (w publishing) open(
 	return pull{}, "", false, nil
 }
 
-// labelled gives a new pull request its label.
-func (w publishing) labelled(ctx context.Context, out Published) Published {
-	if w.Label == "" || !out.Done {
-		return out
+// equipped is done for a new pull request, which gets its labels and reviewers. What the forge refuses of them is a
+// problem, and no reason to try again: the pull request is there.
+func (w publishing) equipped(ctx context.Context, now pull) Published {
+	path := w.Row.Target.Repository
+	var problems []string
+	refused, why := each(w.Labels, func(names []string) *failure {
+		return w.api.addLabels(ctx, path, now.Number, names)
+	})
+	if refused != nil {
+		problems = append(problems, fmt.Sprintf("These labels were not set: %s (%s).", strings.Join(refused, ", "), why))
 	}
-	if failed := w.api.addLabels(ctx, w.Row.Target.Repository, out.Number, []string{w.Label}); failed != nil {
-		out.Problem = fmt.Sprintf("The label %s was not set: %s.", w.Label, failed.text)
+	reviewers := slices.DeleteFunc(slices.Clone(w.Policy.Reviewers), func(login string) bool {
+		return w.forge.Bot != nil && strings.EqualFold(login, w.forge.Bot.Login) // it is the author
+	})
+	refused, why = each(reviewers, func(names []string) *failure {
+		return w.api.askReviewers(ctx, path, now.Number, names)
+	})
+	if refused != nil {
+		problems = append(problems, fmt.Sprintf("%s refuses these reviewers: %s (%s).", w.forge.Name,
+			strings.Join(refused, ", "), why))
 	}
-	return out
+	return w.done(now, strings.Join(problems, " "))
+}
+
+// each does something for all names at once, and if the forge refuses that, for each by itself, because one that is
+// refused must not keep out the others (Madrapps/add-reviewers#5). It returns what was refused, and why.
+func each(names []string, do func([]string) *failure) (refused []string, why string) {
+	if len(names) == 0 {
+		return nil, ""
+	}
+	failed := do(names)
+	if failed == nil {
+		return nil, ""
+	}
+	if failed.kind != lacking || len(names) == 1 {
+		return names, failed.text
+	}
+	for _, name := range names {
+		if failed := do([]string{name}); failed != nil {
+			refused, why = append(refused, name), failed.text
+		}
+	}
+	return refused, why
 }
 
 // notCreated says what a failure to create a pull request means. A forge may not know yet what was pushed a moment
@@ -226,27 +262,74 @@ func (w publishing) notCreated(failed *failure, base string) Published {
 	return out
 }
 
-// base returns the base branch of the pull request: the ref of the repository in the run, or its default branch.
+// base returns the base branch of the pull request: the one that was declared, or else the ref of the repository in
+// the run, or its default branch. wrong says why the policy does not allow it.
 func (w publishing) base(ctx context.Context) (base, wrong string, failed *failure) {
-	ref := w.ref
+	base, wrong, failed = chooseBase(w.Policy, w.ref, w.Row.Payload.Base, func() (string, *failure) {
+		return w.api.defaultBranch(ctx, w.Row.Target.Repository)
+	})
+	if wrong != "" {
+		return "", "The base " + wrong + ".", nil
+	}
+	if failed == nil && base == w.Row.Payload.Branch {
+		return "", "The base is the branch itself.", nil
+	}
+	return base, "", failed
+}
+
+// chooseBase returns the base of a pull request, or what is wrong with it. It asks for the default branch of the
+// repository only if it matters.
+func chooseBase(
+	policy penstock.OutputPolicy, ref, declared string, defaultBranch func() (string, *failure),
+) (base, wrong string, failed *failure) {
 	if commitID().MatchString(ref) {
 		ref = ""
 	}
-	base = cmp.Or(w.Row.Payload.Base, ref)
-	if base == "" || base != ref {
-		normal, failed := w.api.defaultBranch(ctx, w.Row.Target.Repository)
-		if failed != nil {
-			return "", "", failed
-		}
-		if base = cmp.Or(base, normal); base != normal {
-			return "", fmt.Sprintf("The base must be %s.", strings.Join(slices.DeleteFunc([]string{ref, normal},
-				func(s string) bool { return s == "" }), " or ")), nil
-		}
+	base = cmp.Or(declared, ref)
+	if base != "" && !policy.MatchesBase(base) {
+		return "", "must match " + policy.Bases() + ", as the settings of the run say (forge.outputs.pullRequest.base)", nil
 	}
-	if base == w.Row.Payload.Branch {
-		return "", "The base is the branch itself.", nil
+	if base != "" && (base == ref || !policy.UsualBase()) {
+		return base, "", nil
 	}
-	return base, "", nil
+	normal, failed := defaultBranch()
+	switch {
+	case failed != nil:
+		return "", "", failed
+	case base == "" && !policy.MatchesBase(normal):
+		return "", fmt.Sprintf("is %s without another one, and must match %s: name one", normal, policy.Bases()), nil
+	case base != "" && base != normal:
+		return "", "must be " + strings.Join(slices.DeleteFunc([]string{ref, normal},
+			func(s string) bool { return s == "" }), " or "), nil
+	}
+	return normal, "", nil
+}
+
+// baseLimit is how long the declaration of an output waits for the default branch of its repository.
+const baseLimit = 5 * time.Second
+
+// CheckBase returns what is wrong with the base of a declared pull request, or "". A forge that does not answer says
+// so later, when the pull request is opened.
+func (c *Connections) CheckBase(
+	ctx context.Context, team string, to Target, policy penstock.OutputPolicy, declared string,
+) string {
+	if declared == "" && policy.Bases() == "" {
+		return "" // it is the usual one
+	}
+	ctx, cancel := context.WithTimeout(ctx, baseLimit)
+	defer cancel()
+	_, wrong, _ := chooseBase(policy, to.Ref, declared, func() (string, *failure) {
+		row, err := c.store.Forges.Find(ctx, team, to.ForgeUID)
+		if err != nil {
+			return "", &failure{text: "the connection cannot be read"}
+		}
+		t, err := c.open(row)
+		if err != nil {
+			return "", &failure{text: "the tokens cannot be decrypted"}
+		}
+		return c.api(row.Forge, t.Token).defaultBranch(ctx, to.Path)
+	})
+	return wrong
 }
 
 // change gives an open pull request the text of the output, unless a person has edited it.
@@ -273,7 +356,8 @@ func (w publishing) done(now pull, problem string) Published {
 	return Published{
 		Done: true, URL: now.URL, Number: now.Number, Problem: problem, Draft: now.Draft,
 		PullRequest: &store.PullRequest{
-			BranchOwner: w.owner, Base: now.Base, Branch: now.Head, Number: now.Number, Written: digestOf(now),
+			BranchOwner: w.owner, Factory: w.Factory, Connection: w.Row.Connection, Base: now.Base, Branch: now.Head,
+			Number: now.Number, Written: digestOf(now),
 		},
 	}
 }

@@ -150,10 +150,12 @@ func unknownOfForge(ignored []string) (errs []penstock.FieldError) {
 			continue
 		}
 		allowed := map[string]string{
-			"": "push", "/push": "branches, protected_paths, limits, secrets",
+			"": "push, outputs", "/push": "branches, protected_paths, limits, secrets",
 			"/push/protected_paths": "policy, add, except", "/push/limits": "files, bytes, binary",
+			"/outputs": "pull_request, limits, approval", "/outputs/limits": "pull_request, comment",
+			"/outputs/pull_request": "open_limit, base, draft, labels, reviewers",
 		}[place[1]]
-		if allowed != "" { // otherwise it is below policy, which is not read from requests
+		if allowed != "" { // otherwise it is below a policy, which is not read from requests
 			errs = append(errs, penstock.FieldError{
 				Pointer: pointer, Detail: "is not a setting of this server; allowed are " + allowed,
 			})

@@ -262,7 +262,22 @@ func TestUnknownSettingsOfForgesAreRefused(t *testing.T) {
 	var agent penstock.Identity
 	w.must(http.StatusCreated, "POST", "/api/v1/agent/identities", `{"name": "a"}`).into(t, &agent)
 	for _, test := range []struct{ method, path, body, pointer, allowed string }{
-		{"POST", "/agent/runs", `{"prompt": "x", "config": {"forge": {"outputs": {}}}}`, "/config/forge/outputs", "push"},
+		{
+			"POST", "/agent/runs", `{"prompt": "x", "config": {"forge": {"inputs": {}}}}`, "/config/forge/inputs",
+			"push, outputs",
+		},
+		{
+			"POST", "/agent/runs", `{"prompt": "x", "config": {"forge": {"outputs": {"review": {}}}}}`,
+			"/config/forge/outputs/review", "pull_request, limits, approval",
+		},
+		{
+			"POST", "/agent/runs", `{"prompt": "x", "config": {"forge": {"outputs": {"limits": {"issue": 1}}}}}`,
+			"/config/forge/outputs/limits/issue", "pull_request, comment",
+		},
+		{
+			"POST", "/agent/runs", `{"prompt": "x", "config": {"forge": {"outputs": {"pull_request": {"openLimit": 1}}}}}`,
+			"/config/forge/outputs/pull_request/openLimit", "open_limit, base, draft, labels, reviewers",
+		},
 		{
 			"POST", "/agent/runs", `{"prompt": "x", "config": {"forge": {"push": {"signing": "ssh"}}}}`,
 			"/config/forge/push/signing", "branches, protected_paths, limits, secrets",
@@ -293,7 +308,7 @@ func TestUnknownSettingsOfForgesAreRefused(t *testing.T) {
 	// A server of this name has other keys.
 	w.must(http.StatusOK, "POST", "/api/v1/agent/runs", `{"prompt": "x", "config": {"mcp_servers":
 		{"forge": {"url": "https://forge.example", "push": 1}}, "forge": {"policy": {"branches": [], "limits":
-		{"files": 1, "bytes": 1, "binary": 1}, "later": 1}}}}`)
+		{"files": 1, "bytes": 1, "binary": 1}, "later": 1}, "output_policy": {"later": 1}}}}`)
 }
 
 // unknownFieldsBefore are more unknown fields than a response names.

@@ -141,7 +141,7 @@ func (s *Runs) setConfig(ctx context.Context, p penstock.Principal, run *store.N
 			}
 		}
 	}
-	if err := setPush(ctx, s.store, run, from, &config, sources); err != nil {
+	if err := setForge(ctx, s.store, run, from, &config, sources); err != nil {
 		return err
 	}
 	withEvery(&config, sources, from.every)

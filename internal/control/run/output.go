@@ -39,7 +39,7 @@ type OutputRequest struct {
 	Body       string              `json:"body,omitempty"`
 	Branch     string              `json:"branch,omitempty"` // the last one that the run has pushed when absent
 	Base       string              `json:"base,omitempty"`
-	Draft      *bool               `json:"draft,omitempty"` // true when absent
+	Draft      *bool               `json:"draft,omitempty"` // as the settings of the run say when absent
 }
 
 // OutputList is what lists of outputs return.
@@ -55,9 +55,6 @@ const (
 	maxOutputRead  = 10 * maxOutputList // with the outputs of runs that the caller cannot see
 	maxRefusals    = 3                  // of a forge, one after the other, until an output fails
 )
-
-// perTurn limits how many outputs of a kind a turn can declare.
-var perTurn = map[penstock.OutputKind]int{penstock.OutputPullRequest: 1, penstock.OutputComment: 3}
 
 // Declare stores an output of a run's agent. It is done after the turn, if the turn ends well. Only the key of an
 // execution can declare, for its own run, while a turn is in progress.
@@ -84,7 +81,7 @@ func (s *Outputs) Declare(
 		return penstock.Output{}, err
 	}
 	return access.Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Output, error) {
-		err := addOutput(ctx, tx, p.Execution, &row)
+		err := addOutput(ctx, tx, p.Execution, &row, forge.Outputs(run.Config))
 		return row.Output, err
 	})
 }
@@ -100,7 +97,7 @@ func (s *Outputs) aim(ctx context.Context, run store.RunRow, req OutputRequest) 
 	}
 	now := penstock.Now()
 	row := store.OutputRow{
-		Team: run.Team, Connection: to.ForgeUID, Owner: branchOwner(run),
+		Team: run.Team, Connection: to.ForgeUID, Owner: branchOwner(run), Repository: strings.ToLower(to.URL),
 		Output: penstock.Output{
 			UID: penstock.NewID(), RunID: run.ID, Kind: req.Kind, State: penstock.OutputDeclared,
 			Target:    penstock.OutputTarget{Connection: to.Connection, Repository: to.Path},
@@ -129,12 +126,22 @@ func (s *Outputs) aim(ctx context.Context, run store.RunRow, req OutputRequest) 
 	if req.Base == branch {
 		return row, penstock.Invalid("/base", "must be another branch than the one that is pushed")
 	}
-	row.Payload.Branch, row.Payload.Base, row.Payload.Draft = branch, req.Base, new(req.Draft == nil || *req.Draft)
+	policy := forge.Outputs(run.Config)
+	if detail := s.forges.CheckBase(ctx, run.Team, to, policy, req.Base); detail != "" {
+		return row, penstock.Invalid("/base", "%s", detail)
+	}
+	draft := policy.Draft
+	if req.Draft != nil {
+		draft = *req.Draft
+	}
+	row.Payload.Branch, row.Payload.Base, row.Payload.Draft = branch, req.Base, &draft
 	return row, nil
 }
 
-// addOutput stores an output for the turn in progress.
-func addOutput(ctx context.Context, tx *store.Tx, execution int, row *store.OutputRow) error {
+// addOutput stores an output for the turn in progress, if the policy of the run allows one more.
+func addOutput(
+	ctx context.Context, tx *store.Tx, execution int, row *store.OutputRow, policy penstock.OutputPolicy,
+) error {
 	run, err := tx.Runs().Lock(ctx, row.RunID)
 	if err != nil {
 		return err
@@ -156,18 +163,71 @@ func addOutput(ctx context.Context, tx *store.Tx, execution int, row *store.Outp
 	if row.Turn, err = tx.Files().Turn(ctx, run.ID, prompt); err != nil {
 		return err
 	}
-	n, err := tx.Forges().CountOutputs(ctx, run.ID, row.Turn, row.Kind)
-	if err != nil {
+	if err := checkLimits(ctx, tx, *row, policy); err != nil {
 		return err
 	}
-	if n >= perTurn[row.Kind] {
-		return penstock.Errorf(penstock.CodeConflict, "the turn has declared %d outputs of the kind %s already, the maximum",
-			n, row.Kind)
+	if err := checkOpen(ctx, tx, run, *row, policy); err != nil {
+		return err
 	}
 	if err := tx.Forges().AddOutput(ctx, *row); err != nil {
 		return err
 	}
 	return tx.Events().Append(ctx, run.ID, row.Event(row.CreatedAt))
+}
+
+// checkLimits returns an error if the turn can declare no more outputs of a kind.
+func checkLimits(ctx context.Context, tx *store.Tx, row store.OutputRow, policy penstock.OutputPolicy) error {
+	n, all, err := tx.Forges().CountOutputs(ctx, row.RunID, row.Turn, row.Kind)
+	limit := policy.Limits.Of(row.Kind)
+	switch {
+	case err != nil:
+		return err
+	case limit == 0:
+		return penstock.Errorf(penstock.CodeConflict,
+			"the settings of the run (forge.outputs.limits) allow no outputs of the kind %s", row.Kind)
+	case n >= limit:
+		return penstock.Errorf(penstock.CodeConflict, "the turn has declared %d outputs of the kind %s already, the maximum",
+			n, row.Kind)
+	case all >= penstock.MaxOutputs:
+		return penstock.Errorf(penstock.CodeConflict, "the turn has declared %d outputs already, the maximum", all)
+	}
+	return nil
+}
+
+// checkOpen returns an error if a pull request would be one more than may be open of the factory. A thread may always
+// change its own.
+func checkOpen(
+	ctx context.Context, tx *store.Tx, run store.RunRow, row store.OutputRow, policy penstock.OutputPolicy,
+) error {
+	if row.Kind != penstock.OutputPullRequest || run.FactoryUID == "" {
+		return nil
+	}
+	own, err := tx.Forges().ThreadHasOpen(ctx, store.BranchOwner{
+		Team: row.Team, Repository: row.Repository, Owner: row.Owner,
+	}, row.Payload.Base)
+	if err != nil || own {
+		return err
+	}
+	n, err := tx.Forges().CountOpen(ctx, row.Team, run.FactoryUID)
+	if err == nil && n >= policy.OpenLimit {
+		err = penstock.Errorf(penstock.CodeConflict, "%s. Ask for one to be merged or closed", fullSentence(n, policy))
+	}
+	return err
+}
+
+func fullSentence(n int64, policy penstock.OutputPolicy) string {
+	return fmt.Sprintf("the factory has %d pull requests that are open or wait to be opened, and its limit is %d "+
+		"(forge.outputs.pullRequest.openLimit)", n, policy.OpenLimit)
+}
+
+// WhyFull returns why an event must not start a run of a factory which has n pull requests that are open or wait to
+// be opened, or "". A run that can open none needs no place.
+func WhyFull(run store.RunRow, n int64) string {
+	policy := forge.Outputs(run.Config)
+	if policy.Limits.PullRequest == 0 || n < policy.OpenLimit {
+		return ""
+	}
+	return "It starts no run: " + fullSentence(n, policy) + "."
 }
 
 // checkOutput checks a request by itself, and masks its texts.
@@ -225,8 +285,8 @@ func checkPublished(
 	return strings.TrimSpace(plain) == ""
 }
 
-// decideOutputs says, at the end of a turn, what happens to its outputs. A person releases the outputs of a fork: the
-// forks of a run do the same work.
+// decideOutputs says, at the end of a turn, what happens to its outputs. A person releases the outputs of a fork,
+// because the forks of a run do the same work, and all outputs if the settings of the run say so.
 func decideOutputs(ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result) error {
 	list, err := tx.Forges().Undecided(ctx, run.ID)
 	if err != nil || len(list) == 0 {
@@ -249,8 +309,9 @@ func decideOutputs(ctx context.Context, tx *store.Tx, run store.RunRow, r pensto
 		return cmp.Compare(slices.Index(penstock.OutputKinds(), a.Kind), slices.Index(penstock.OutputKinds(), b.Kind))
 	})
 	var held []penstock.Draft
+	hold := run.ForkedFrom != nil || forge.Outputs(run.Config).Approval == penstock.ApprovalAlways
 	for i, row := range list {
-		if run.ForkedFrom != nil {
+		if hold {
 			row.State = penstock.OutputHeld
 			held = append(held, row.Event(now))
 		} else {
@@ -423,11 +484,13 @@ func (s *Outputs) do(ctx context.Context, row store.OutputRow) error {
 	if err != nil {
 		return err
 	}
+	policy := forge.Outputs(run.Config)
 	try, cancel := context.WithTimeout(ctx, outputTry)
 	defer cancel()
 	result, err := s.forges.Publish(try, forge.Publication{
-		Use: forgeUse(run), Row: row, Repositories: run.Config.Repositories, Label: label,
-		Link: s.runs.publicURL + "/runs/" + run.ID, Requester: run.Creator.DisplayName, Cost: run.Consumed.Cost,
+		Use: forgeUse(run), Row: row, Repositories: run.Config.Repositories, Policy: policy,
+		Labels: labelsOf(label, policy),
+		Link:   s.runs.publicURL + "/runs/" + run.ID, Requester: run.Creator.DisplayName, Cost: run.Consumed.Cost,
 	})
 	if err != nil {
 		return err
@@ -479,7 +542,21 @@ func (s *Outputs) do(ctx context.Context, row store.OutputRow) error {
 	})
 }
 
-// label returns the label of a run's pull requests, "" if the run has no factory.
+// labelsOf lists the labels of a new pull request: the one of the factory, and others, each once.
+func labelsOf(factory string, policy penstock.OutputPolicy) []string {
+	var list []string
+	if factory != "" {
+		list = append(list, factory)
+	}
+	for _, label := range policy.Labels {
+		if !strings.EqualFold(label, factory) {
+			list = append(list, label)
+		}
+	}
+	return list
+}
+
+// label returns the label of a factory's pull requests, "" if the run has no factory.
 func (s *Outputs) label(ctx context.Context, run store.RunRow) (string, error) {
 	if run.FactoryUID == "" {
 		return "", nil

@@ -229,7 +229,7 @@ func (s *Runs) setParent(ctx context.Context, p penstock.Principal, req penstock
 	if parent.Network != nil {
 		run.ParentNetwork = parent.Network.Request
 	}
-	run.ParentPush = new(forge.Push(parent.Config))
+	run.ParentPush, run.ParentOutputs = new(forge.Push(parent.Config)), new(forge.Outputs(parent.Config))
 	run.Ancestors, run.Inherited = append(run.Ancestors, parent.ID), parent.Bequeath()
 	merged, err := s.inherited(ctx, parent)
 	if err != nil {

@@ -37,7 +37,7 @@ func knowledgeOf(r store.RunRow) ([]byte, error) {
 	}
 	return json.Marshal([]any{
 		r.AgentUID, c.EnvironmentID, c.RunnerID, r.WorkerHost, secrets, c.HarnessAuthSecrets, servers, r.Network,
-		forge.Push(c), repositories,
+		forge.Push(c), forge.Outputs(c), repositories,
 	})
 }
 

@@ -21,6 +21,7 @@ type Claim struct {
 	At      penstock.Time // when what the event is about has changed, as far as it says so
 	Kind    OccurrenceKind
 	Call    *SubjectCall // of a call or a dispatch
+	Full    string       // why the event must start no run; a run that works on the subject may receive it; "": it may
 }
 
 // SubjectCall is a request for a run that is about a subject. It waits while a run works on the subject.

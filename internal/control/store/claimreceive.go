@@ -79,6 +79,8 @@ func (su SubjectsTx) receive(
 		if err := su.join(ctx, *run, joined, s.Rules, at); err != nil {
 			return nil, err
 		}
+	case !goesOn && claim.Full != "":
+		e.Fate, e.Reason = FateSkipped, claim.Full
 	case !goesOn:
 		e.Fate, e.RunID, e.Call = FateStarted, c.run.ID, nil
 		su.begin(s, c.run, run)

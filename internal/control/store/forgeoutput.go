@@ -14,6 +14,7 @@ type OutputRow struct {
 
 	Team, Connection string // the uid of the forge
 	Owner            string // the thread: see [BranchOwner]
+	Repository       string // its URL, in lower case; only of an output that is added, and not stored
 	QueuedAt         penstock.Time
 	DueAt            penstock.Time // when it is tried, or when the lease of a try ends
 	Lease            string        // of a try
@@ -70,15 +71,16 @@ func (fs Forges) Output(ctx context.Context, team, uid string) (OutputRow, error
 	return only(list, err, "output", uid)
 }
 
-// CountOutputs returns how many outputs of a kind a turn has declared. Discarded ones do not count.
+// CountOutputs returns how many outputs of a kind a turn has declared, and how many of all kinds. Discarded ones do
+// not count.
 func (fs ForgesTx) CountOutputs(
 	ctx context.Context, runID string, turn int64, kind penstock.OutputKind,
-) (n int, err error) {
-	err = fs.tx.row(ctx, `SELECT count(*)
+) (n, all int64, err error) {
+	err = fs.tx.row(ctx, `SELECT count(CASE WHEN kind = $1 THEN 1 END), count(*)
 		FROM outputs
-		WHERE run_id = $1 AND turn = $2 AND kind = $3 AND state <> $4`,
-		runID, turn, string(kind), string(penstock.OutputDiscarded)).Scan(&n)
-	return n, wrapf(err, "count the outputs of run %s", runID)
+		WHERE run_id = $2 AND turn = $3 AND state <> $4`,
+		string(kind), runID, turn, string(penstock.OutputDiscarded)).Scan(&n, &all)
+	return n, all, wrapf(err, "count the outputs of run %s", runID)
 }
 
 // AddOutput stores a new output.
@@ -198,39 +200,6 @@ func (fs Forges) ClaimOutput(
 		return err
 	})
 	return row, found, err
-}
-
-// PullRequest is the pull request of a thread in a repository for a base branch.
-type PullRequest struct {
-	BranchOwner
-
-	Base, Branch string
-	Number       int64
-	Written      string // SHA-256 of the title and the text that the forge had after the last change
-}
-
-// PullRequests lists the pull requests of a thread in a repository.
-func (fs Forges) PullRequests(ctx context.Context, o BranchOwner) ([]PullRequest, error) {
-	rows, err := fs.s.query(ctx, `SELECT base, branch, number, written
-		FROM pull_requests
-		WHERE team = $1 AND repository = $2 AND owner = $3
-		ORDER BY updated_at DESC`, o.Team, o.Repository, o.Owner)
-	return collect(fs.s, rows, err, "pull requests", func(r *PullRequest) []any {
-		r.BranchOwner = o
-		return []any{&r.Base, &r.Branch, &r.Number, &r.Written}
-	})
-}
-
-// SetPullRequest stores what an output has opened or changed.
-func (fs ForgesTx) SetPullRequest(ctx context.Context, r PullRequest) error {
-	_, err := fs.tx.exec(ctx, `INSERT INTO pull_requests
-		(team, repository, owner, base, branch, number, written, run_id, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)
-		ON CONFLICT (team, repository, owner, base) DO UPDATE SET
-			branch = excluded.branch, number = excluded.number, written = excluded.written,
-			run_id = excluded.run_id, updated_at = excluded.updated_at`,
-		r.Team, r.Repository, r.Owner, r.Base, r.Branch, r.Number, r.Written, r.RunID, int64(penstock.Now()))
-	return wrapf(err, "store pull request %d", r.Number)
 }
 
 // PullThread is a subject whose runs have opened a pull request.

@@ -91,8 +91,10 @@ type NewRun struct {
 	// ParentNetwork is the network in the parent's request, which limits its children; nil: no
 	// limit.
 	ParentNetwork *penstock.Network
-	// ParentPush is what the parent may push, which limits its children; nil: no limit.
-	ParentPush *penstock.PushPolicy
+	// ParentPush is what the parent may push, and ParentOutputs which outputs it may declare, which limits its
+	// children; nil: no limit.
+	ParentPush    *penstock.PushPolicy
+	ParentOutputs *penstock.OutputPolicy
 	// Keep returns the response to store for an Idempotency-Key. If it is nil or returns nil,
 	// nothing is stored.
 	Keep func(Created) *KeptResponse

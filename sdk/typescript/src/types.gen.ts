@@ -263,8 +263,9 @@ export interface Output {
 export type OutputKind = Open<'pr' | 'comment'>;
 
 /**
- * How far an output is: `declared` until its turn ends, `held` until a person releases it (the outputs of forks),
- * `queued` while it is done or waits for the forge, and then `done`, `failed` or `discarded`.
+ * How far an output is: `declared` until its turn ends, `held` until a person releases it (the outputs of forks,
+ * and all with `approval: always`), `queued` while it is done or waits for the forge, and then `done`, `failed` or
+ * `discarded`.
  */
 export type OutputState = Open<'declared' | 'held' | 'queued' | 'done' | 'failed' | 'discarded'>;
 
@@ -286,9 +287,9 @@ export interface DeclareOutputRequest {
   body?: string | undefined;
   /** A branch that the run has pushed. Default: the last one. */
   branch?: string | undefined;
-  /** The ref of the repository in the run, or its default branch. Default: the first of the two that there is. */
+  /** A branch that `forge.outputs.pullRequest.base` of the run allows, which is the ref of the repository in the run or its default branch without settings. Default: the first of the two that there is. */
   base?: string | undefined;
-  /** Whether a new pull request is a draft. */
+  /** Whether a new pull request is a draft. By default what `forge.outputs.pullRequest.draft` of the run says, or `true`. */
   draft?: boolean | undefined;
 }
 
@@ -800,9 +801,11 @@ export interface AmbientAgentConfig {
   /**
    * What the run may do on the forges of its repositories. A request can only narrow what the layers of the run
    * allow: a branch must match `branches` of both, `add` adds protected paths that no exception lifts, `except`
-   * can only repeat exceptions of the layers, and a limit can only be lower. Every other value is an error.
+   * can only repeat exceptions of the layers, and a limit can only be lower. The base of a pull request must
+   * match `base` of both, labels and reviewers can only be left out, and `draft` and `approval` can only go
+   * towards `true` and `always`. Every other value is an error.
    * Unlike other unknown fields, unknown ones below `forge` are errors, too. A run has the values of all layers
-   * here, and in `policy` what they mean together. A child run keeps to the policy of its parent, and a run that
+   * here, and in `policy` and `output_policy` what they mean together. A child run keeps to the policy of its parent, and a run that
    * the key of an agent creates keeps to that of the agent.
    */
   forge?: ForgeSettings | undefined;
@@ -863,7 +866,9 @@ export interface AmbientAgentConfig {
 /** What runs may do on the forges of their repositories. */
 export interface ForgeSettings {
   push?: PushSettings | undefined;
+  outputs?: OutputSettings | undefined;
   policy?: PushPolicy | undefined;
+  output_policy?: OutputPolicy | undefined;
 }
 
 /**
@@ -877,6 +882,70 @@ export interface PushSettings {
   limits?: PushBounds | undefined;
   /** Whether a push with a secret in a new commit is refused. The default is `refuse`. */
   secrets?: Open<'refuse' | 'off'> | undefined;
+}
+
+/** What runs may do on forges besides pushing. A value that no layer sets has its default. */
+export interface OutputSettings {
+  pull_request?: PullRequestSettings | undefined;
+  limits?: OutputBounds | undefined;
+  /**
+   * Which outputs wait until a person releases them: `always` all. The default is `protected`. The outputs of a
+   * fork always wait.
+   */
+  approval?: Open<'never' | 'protected' | 'always'> | undefined;
+}
+
+/** The pull requests of runs. */
+export interface PullRequestSettings {
+  /**
+   * How many pull requests of the factory may be open. At this number, automations start no runs, and runs
+   * cannot declare more. The default is 5. 0 allows none.
+   */
+  open_limit?: number | undefined;
+  /** Patterns of the branches that a pull request may be against. An empty list, the default, means the ref of the repository in the run, or its default branch. */
+  base?: string[] | undefined;
+  /** Whether a pull request is a draft unless its declaration says otherwise. The default is `true`. */
+  draft?: boolean | undefined;
+  /** Labels of new pull requests, besides the one of the factory. */
+  labels?: string[] | undefined;
+  /** Who is asked to review a new pull request: logins, or owner/team. */
+  reviewers?: string[] | undefined;
+}
+
+/** How many outputs a turn can declare. All kinds together are at most 20. */
+export interface OutputBounds {
+  /** Pull requests. The default is 1. 0 allows none. */
+  pull_request?: number | undefined;
+  /** Comments. The default is 3. 0 allows none. */
+  comment?: number | undefined;
+}
+
+/** How many outputs a turn can declare. */
+export interface OutputLimits {
+  /** Pull requests. */
+  pull_request: number;
+  /** Comments. */
+  comment: number;
+}
+
+/**
+ * Which outputs a run may declare, and what happens to them. Set by the server when the run is created, and
+ * ignored in requests. It is absent from a run for which nothing is set, and which has the defaults.
+ */
+export interface OutputPolicy {
+  /** How many pull requests of the factory may be open. */
+  open_limit: number;
+  /** Lists of patterns. A base must match one pattern of each list. An empty list means the ref of the repository in the run, or its default branch. */
+  base: string[][];
+  /** Whether a pull request is a draft unless its declaration says otherwise. */
+  draft: boolean;
+  /** Labels of new pull requests, besides the one of the factory. */
+  labels?: string[] | undefined;
+  /** Who is asked to review a new pull request. */
+  reviewers?: string[] | undefined;
+  limits: OutputLimits;
+  /** Which outputs wait until a person releases them. */
+  approval: Open<'never' | 'protected' | 'always'>;
 }
 
 /** Paths that a push must not change, in upper or lower case. */

@@ -104,7 +104,11 @@ __all__ = [
     "NetworkRule",
     "OccurrenceKind",
     "OnHollow",
+    "OutputBounds",
     "OutputKind",
+    "OutputLimits",
+    "OutputPolicy",
+    "OutputSettings",
     "OutputState",
     "Overlap",
     "PathProtection",
@@ -114,6 +118,7 @@ __all__ = [
     "PrepareAttachmentsRequest",
     "PrepareConversationAttachmentsParams",
     "PreviewScheduleTimesParams",
+    "PullRequestSettings",
     "PushBounds",
     "PushLimits",
     "PushPolicy",
@@ -315,8 +320,8 @@ OutputKind: TypeAlias = Literal["pr", "comment"]
 
 OutputState: TypeAlias = Literal["declared", "held", "queued", "done", "failed", "discarded"]
 """How far an output is: `declared` until its turn ends, `held` until a person releases it (the
-outputs of forks), `queued` while it is done or waits for the forge, and then `done`, `failed`
-or `discarded`.
+outputs of forks, and all with `approval: always`), `queued` while it is done or waits for the
+forge, and then `done`, `failed` or `discarded`.
 """
 
 
@@ -340,12 +345,15 @@ class DeclareOutputRequest(TypedDict, total=False):
     """A branch that the run has pushed. Default: the last one."""
 
     base: str
-    """The ref of the repository in the run, or its default branch. Default: the first of the two
+    """A branch that `forge.outputs.pullRequest.base` of the run allows, which is the ref of the
+    repository in the run or its default branch without settings. Default: the first of the two
     that there is.
     """
 
     draft: bool
-    """Whether a new pull request is a draft."""
+    """Whether a new pull request is a draft. By default what `forge.outputs.pullRequest.draft` of
+    the run says, or `true`.
+    """
 
 
 @with_config(STRICT)
@@ -526,10 +534,12 @@ class AmbientAgentConfig(TypedDict, total=False):
     """What the run may do on the forges of its repositories. A request can only narrow what the
     layers of the run allow: a branch must match `branches` of both, `add` adds protected paths
     that no exception lifts, `except` can only repeat exceptions of the layers, and a limit can
-    only be lower. Every other value is an error. Unlike other unknown fields, unknown ones
-    below `forge` are errors, too. A run has the values of all layers here, and in `policy` what
-    they mean together. A child run keeps to the policy of its parent, and a run that the key of
-    an agent creates keeps to that of the agent.
+    only be lower. The base of a pull request must match `base` of both, labels and reviewers
+    can only be left out, and `draft` and `approval` can only go towards `true` and `always`.
+    Every other value is an error. Unlike other unknown fields, unknown ones below `forge` are
+    errors, too. A run has the values of all layers here, and in `policy` and `output_policy`
+    what they mean together. A child run keeps to the policy of its parent, and a run that the
+    key of an agent creates keeps to that of the agent.
     """
 
     session_sharing: AmbientAgentConfigSessionSharing
@@ -630,7 +640,11 @@ class ForgeSettings(TypedDict, total=False):
 
     push: PushSettings | InstanceOf[types.PushSettings]
 
+    outputs: OutputSettings | InstanceOf[types.OutputSettings]
+
     policy: PushPolicy | InstanceOf[types.PushPolicy]
+
+    output_policy: OutputPolicy | InstanceOf[types.OutputPolicy]
 
 
 @with_config(STRICT)
@@ -649,6 +663,98 @@ class PushSettings(TypedDict, total=False):
 
     secrets: Literal["refuse", "off"]
     """Whether a push with a secret in a new commit is refused. The default is `refuse`."""
+
+
+@with_config(STRICT)
+class OutputSettings(TypedDict, total=False):
+    """What runs may do on forges besides pushing. A value that no layer sets has its default."""
+
+    pull_request: PullRequestSettings | InstanceOf[types.PullRequestSettings]
+
+    limits: OutputBounds | InstanceOf[types.OutputBounds]
+
+    approval: Literal["never", "protected", "always"]
+    """Which outputs wait until a person releases them: `always` all. The default is `protected`.
+    The outputs of a fork always wait.
+    """
+
+
+@with_config(STRICT)
+class PullRequestSettings(TypedDict, total=False):
+    """The pull requests of runs."""
+
+    open_limit: int
+    """How many pull requests of the factory may be open. At this number, automations start no
+    runs, and runs cannot declare more. The default is 5. 0 allows none.
+    """
+
+    base: Sequence[str]
+    """Patterns of the branches that a pull request may be against. An empty list, the default,
+    means the ref of the repository in the run, or its default branch.
+    """
+
+    draft: bool
+    """Whether a pull request is a draft unless its declaration says otherwise. The default is
+    `true`.
+    """
+
+    labels: Sequence[str]
+    """Labels of new pull requests, besides the one of the factory."""
+
+    reviewers: Sequence[str]
+    """Who is asked to review a new pull request: logins, or owner/team."""
+
+
+@with_config(STRICT)
+class OutputBounds(TypedDict, total=False):
+    """How many outputs a turn can declare. All kinds together are at most 20."""
+
+    pull_request: int
+    """Pull requests. The default is 1. 0 allows none."""
+
+    comment: int
+    """Comments. The default is 3. 0 allows none."""
+
+
+@with_config(STRICT)
+class OutputLimits(TypedDict, total=False):
+    """How many outputs a turn can declare."""
+
+    pull_request: Required[int]
+    """Pull requests."""
+
+    comment: Required[int]
+    """Comments."""
+
+
+@with_config(STRICT)
+class OutputPolicy(TypedDict, total=False):
+    """Which outputs a run may declare, and what happens to them. Set by the server when the run is
+    created, and ignored in requests. It is absent from a run for which nothing is set, and
+    which has the defaults.
+    """
+
+    open_limit: Required[int]
+    """How many pull requests of the factory may be open."""
+
+    base: Required[Sequence[Sequence[str]]]
+    """Lists of patterns. A base must match one pattern of each list. An empty list means the ref
+    of the repository in the run, or its default branch.
+    """
+
+    draft: Required[bool]
+    """Whether a pull request is a draft unless its declaration says otherwise."""
+
+    labels: Sequence[str]
+    """Labels of new pull requests, besides the one of the factory."""
+
+    reviewers: Sequence[str]
+    """Who is asked to review a new pull request."""
+
+    limits: Required[OutputLimits | InstanceOf[types.OutputLimits]]
+
+    approval: Required[Literal["never", "protected", "always"]]
+    """Which outputs wait until a person releases them."""
 
 
 PathProtection = TypedDict(

@@ -196,9 +196,13 @@ __all__ = [
     "OnHollow",
     "Outcome",
     "Output",
+    "OutputBounds",
     "OutputKind",
+    "OutputLimits",
     "OutputList",
     "OutputPayload",
+    "OutputPolicy",
+    "OutputSettings",
     "OutputState",
     "OutputTarget",
     "Overlap",
@@ -221,6 +225,7 @@ __all__ = [
     "PullRequestArtifactData",
     "PullRequestArtifactResponse",
     "PullRequestArtifactResponseData",
+    "PullRequestSettings",
     "PullRequestStatus",
     "PushBounds",
     "PushLimits",
@@ -598,8 +603,8 @@ OutputKind: TypeAlias = Literal["pr", "comment"] | str
 
 OutputState: TypeAlias = Literal["declared", "held", "queued", "done", "failed", "discarded"] | str
 """How far an output is: `declared` until its turn ends, `held` until a person releases it (the
-outputs of forks), `queued` while it is done or waits for the forge, and then `done`, `failed`
-or `discarded`.
+outputs of forks, and all with `approval: always`), `queued` while it is done or waits for the
+forge, and then `done`, `failed` or `discarded`.
 """
 
 
@@ -1355,10 +1360,12 @@ class AmbientAgentConfig(Model):
     """What the run may do on the forges of its repositories. A request can only narrow what the
     layers of the run allow: a branch must match `branches` of both, `add` adds protected paths
     that no exception lifts, `except` can only repeat exceptions of the layers, and a limit can
-    only be lower. Every other value is an error. Unlike other unknown fields, unknown ones
-    below `forge` are errors, too. A run has the values of all layers here, and in `policy` what
-    they mean together. A child run keeps to the policy of its parent, and a run that the key of
-    an agent creates keeps to that of the agent.
+    only be lower. The base of a pull request must match `base` of both, labels and reviewers
+    can only be left out, and `draft` and `approval` can only go towards `true` and `always`.
+    Every other value is an error. Unlike other unknown fields, unknown ones below `forge` are
+    errors, too. A run has the values of all layers here, and in `policy` and `output_policy`
+    what they mean together. A child run keeps to the policy of its parent, and a run that the
+    key of an agent creates keeps to that of the agent.
     """
 
     session_sharing: AmbientAgentConfigSessionSharing | None = None
@@ -1458,9 +1465,18 @@ class ForgeSettings(Model):
     character of a segment.
     """
 
+    outputs: OutputSettings | None = None
+    """What runs may do on forges besides pushing. A value that no layer sets has its default."""
+
     policy: PushPolicy | None = None
     """What a run may push. Set by the server when the run is created, and ignored in requests. It
     is absent from a run for which nothing is set, and which has the defaults.
+    """
+
+    output_policy: OutputPolicy | None = None
+    """Which outputs a run may declare, and what happens to them. Set by the server when the run is
+    created, and ignored in requests. It is absent from a run for which nothing is set, and
+    which has the defaults.
     """
 
 
@@ -1481,6 +1497,96 @@ class PushSettings(Model):
 
     secrets: Literal["refuse", "off"] | str | None = None
     """Whether a push with a secret in a new commit is refused. The default is `refuse`."""
+
+
+class OutputSettings(Model):
+    """What runs may do on forges besides pushing. A value that no layer sets has its default."""
+
+    pull_request: PullRequestSettings | None = None
+    """The pull requests of runs."""
+
+    limits: OutputBounds | None = None
+    """How many outputs a turn can declare. All kinds together are at most 20."""
+
+    approval: Literal["never", "protected", "always"] | str | None = None
+    """Which outputs wait until a person releases them: `always` all. The default is `protected`.
+    The outputs of a fork always wait.
+    """
+
+
+class PullRequestSettings(Model):
+    """The pull requests of runs."""
+
+    open_limit: int | None = None
+    """How many pull requests of the factory may be open. At this number, automations start no
+    runs, and runs cannot declare more. The default is 5. 0 allows none.
+    """
+
+    base: list[str] | None = None
+    """Patterns of the branches that a pull request may be against. An empty list, the default,
+    means the ref of the repository in the run, or its default branch.
+    """
+
+    draft: bool | None = None
+    """Whether a pull request is a draft unless its declaration says otherwise. The default is
+    `true`.
+    """
+
+    labels: list[str] | None = None
+    """Labels of new pull requests, besides the one of the factory."""
+
+    reviewers: list[str] | None = None
+    """Who is asked to review a new pull request: logins, or owner/team."""
+
+
+class OutputBounds(Model):
+    """How many outputs a turn can declare. All kinds together are at most 20."""
+
+    pull_request: int | None = None
+    """Pull requests. The default is 1. 0 allows none."""
+
+    comment: int | None = None
+    """Comments. The default is 3. 0 allows none."""
+
+
+class OutputLimits(Model):
+    """How many outputs a turn can declare."""
+
+    pull_request: int
+    """Pull requests."""
+
+    comment: int
+    """Comments."""
+
+
+class OutputPolicy(Model):
+    """Which outputs a run may declare, and what happens to them. Set by the server when the run is
+    created, and ignored in requests. It is absent from a run for which nothing is set, and
+    which has the defaults.
+    """
+
+    open_limit: int
+    """How many pull requests of the factory may be open."""
+
+    base: list[list[str]]
+    """Lists of patterns. A base must match one pattern of each list. An empty list means the ref
+    of the repository in the run, or its default branch.
+    """
+
+    draft: bool
+    """Whether a pull request is a draft unless its declaration says otherwise."""
+
+    labels: list[str] | None = None
+    """Labels of new pull requests, besides the one of the factory."""
+
+    reviewers: list[str] | None = None
+    """Who is asked to review a new pull request."""
+
+    limits: OutputLimits
+    """How many outputs a turn can declare."""
+
+    approval: Literal["never", "protected", "always"] | str
+    """Which outputs wait until a person releases them."""
 
 
 class PathProtection(Model):

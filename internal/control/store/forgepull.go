@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// PullRequest is the pull request of a thread in a repository for a base branch.
+type PullRequest struct {
+	BranchOwner
+
+	Factory      string // "": the run has none
+	Connection   string // the uid of the forge
+	Base, Branch string
+	Number       int64
+	Written      string // SHA-256 of the title and the text that the forge had after the last change
+}
+
+// PullRequests lists the pull requests of a thread in a repository.
+func (fs Forges) PullRequests(ctx context.Context, o BranchOwner) ([]PullRequest, error) {
+	rows, err := fs.s.query(ctx, `SELECT base, branch, number, written
+		FROM pull_requests
+		WHERE team = $1 AND repository = $2 AND owner = $3
+		ORDER BY updated_at DESC`, o.Team, o.Repository, o.Owner)
+	return collect(fs.s, rows, err, "pull requests", func(r *PullRequest) []any {
+		r.BranchOwner = o
+		return []any{&r.Base, &r.Branch, &r.Number, &r.Written}
+	})
+}
+
+// SetPullRequest stores what an output has opened or changed. It is open.
+func (fs ForgesTx) SetPullRequest(ctx context.Context, r PullRequest) error {
+	_, err := fs.tx.exec(ctx, `INSERT INTO pull_requests
+		(team, repository, owner, base, branch, number, written, run_id, factory_uid, connection, is_open, seen_at,
+			created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, $11, $11, $11)
+		ON CONFLICT (team, repository, owner, base) DO UPDATE SET
+			branch = excluded.branch, number = excluded.number, written = excluded.written,
+			run_id = excluded.run_id, factory_uid = excluded.factory_uid, connection = excluded.connection, is_open = 1,
+			seen_at = excluded.seen_at, updated_at = excluded.updated_at`,
+		r.Team, r.Repository, r.Owner, r.Base, r.Branch, r.Number, r.Written, r.RunID, r.Factory, r.Connection,
+		int64(penstock.Now()))
+	return wrapf(err, "store pull request %d", r.Number)
+}
+
+// CountOpen returns how many pull requests of a factory are open, as far as the forges were asked, or wait to be
+// opened. A thread counts once for what waits, and not at all if it has an open one, which it changes.
+func (fs Forges) CountOpen(ctx context.Context, team, factoryUID string) (int64, error) {
+	return countOpen(ctx, fs.s, team, factoryUID)
+}
+
+// CountOpen is [Forges.CountOpen] within the transaction.
+func (fs ForgesTx) CountOpen(ctx context.Context, team, factoryUID string) (int64, error) {
+	return countOpen(ctx, fs.tx, team, factoryUID)
+}
+
+func countOpen(ctx context.Context, q querier, team, factoryUID string) (n int64, err error) {
+	err = q.row(ctx, `SELECT (
+			SELECT count(*)
+			FROM pull_requests
+			WHERE factory_uid = $1 AND is_open = 1 AND team = $2
+		) + (
+			SELECT count(DISTINCT o.owner)
+			FROM outputs o
+			JOIN runs r ON r.id = o.run_id
+			WHERE o.team = $2 AND o.state IN ('declared', 'held', 'queued') AND o.kind = 'pr' AND r.factory_uid = $1
+				AND NOT EXISTS (
+					SELECT 1
+					FROM pull_requests p
+					WHERE p.factory_uid = $1 AND p.is_open = 1 AND p.team = $2 AND p.owner = o.owner
+				)
+		)`, factoryUID, team).Scan(&n)
+	return n, wrapf(q.store().d.mapError(err), "count the pull requests of factory %s", factoryUID)
+}
+
+// HasOpen reports whether the thread about a subject of a factory has an open pull request. The subject is given by
+// its uid, or by the key of a claim.
+func (fs Forges) HasOpen(ctx context.Context, team, factoryUID, subjectUID, claim string) (bool, error) {
+	var n int
+	err := fs.s.row(ctx, `SELECT count(*)
+		FROM pull_requests p
+		JOIN subjects s ON p.owner = 'subject:' || s.uid
+		WHERE p.factory_uid = $1 AND p.is_open = 1 AND p.team = $2 AND s.team = $2 AND (s.uid = $3 OR s.claim = $4)`,
+		factoryUID, team, subjectUID, claim).Scan(&n)
+	return n > 0, wrapf(fs.s.d.mapError(err), "look for a pull request of subject %s", subjectUID)
+}
+
+// ThreadHasOpen reports whether a thread has an open pull request in a repository, for a base branch or, with "",
+// for any.
+func (fs ForgesTx) ThreadHasOpen(ctx context.Context, o BranchOwner, base string) (bool, error) {
+	var n int
+	err := fs.tx.row(ctx, `SELECT count(*)
+		FROM pull_requests
+		WHERE team = $1 AND repository = $2 AND owner = $3 AND is_open = 1 AND ($4 = '' OR base = $4)`,
+		o.Team, o.Repository, o.Owner, base).Scan(&n)
+	return n > 0, wrapf(err, "look for a pull request of %s", o.Owner)
+}
+
+// SeenPull is a pull request of a factory that was open when the forge was last asked.
+type SeenPull struct {
+	PullRequest
+
+	SeenAt penstock.Time
+}
+
+// UnseenPulls lists at most limit open pull requests of factories whose forges were not asked since a time, the
+// longest ago first.
+func (fs Forges) UnseenPulls(ctx context.Context, before penstock.Time, limit int) ([]SeenPull, error) {
+	rows, err := fs.s.query(ctx, `SELECT team, repository, owner, base, number, connection, factory_uid, seen_at
+		FROM pull_requests
+		WHERE is_open = 1 AND seen_at < $1 AND factory_uid <> ''
+		ORDER BY seen_at, repository, number
+		LIMIT $2`, int64(before), limit)
+	return collect(fs.s, rows, err, "pull requests", func(r *SeenPull) []any {
+		return []any{&r.Team, &r.Repository, &r.Owner, &r.Base, &r.Number, &r.Connection, &r.Factory, (*int64)(&r.SeenAt)}
+	})
+}
+
+const thisPull = " WHERE team = $2 AND repository = $3 AND owner = $4 AND base = $5 AND number = $6 AND seen_at = $7"
+
+// ClaimPull records that the forge is asked about a pull request now. It returns false if another server does it, or
+// an output has changed it.
+func (fs Forges) ClaimPull(ctx context.Context, r SeenPull, now penstock.Time) (claimed bool, err error) {
+	err = fs.s.Write(ctx, func(tx *Tx) error {
+		n, err := tx.exec(ctx, "UPDATE pull_requests SET seen_at = $1"+thisPull+" AND is_open = 1",
+			int64(now), r.Team, r.Repository, r.Owner, r.Base, r.Number, int64(r.SeenAt))
+		claimed = n > 0
+		return wrapf(err, "claim pull request %d", r.Number)
+	})
+	return claimed, err
+}
+
+// ClosePull records that a pull request is no longer open, unless an output has changed it since it was claimed.
+func (fs Forges) ClosePull(ctx context.Context, r SeenPull) error {
+	return fs.s.Write(ctx, func(tx *Tx) error {
+		_, err := tx.exec(ctx, "UPDATE pull_requests SET is_open = $1"+thisPull,
+			0, r.Team, r.Repository, r.Owner, r.Base, r.Number, int64(r.SeenAt))
+		return wrapf(err, "close pull request %d", r.Number)
+	})
+}
+
+// PostponePulls lets a forge that wants no requests be asked later about its pull requests: they count as seen at a
+// time.
+func (fs Forges) PostponePulls(ctx context.Context, connection string, at penstock.Time) error {
+	return fs.s.Write(ctx, func(tx *Tx) error {
+		_, err := tx.exec(ctx, "UPDATE pull_requests SET seen_at = $1 WHERE connection = $2 AND is_open = 1 AND seen_at < $1",
+			int64(at), connection)
+		return wrapf(err, "postpone the pull requests of connection %s", connection)
+	})
+}

@@ -549,6 +549,7 @@ func TestAttackOutputTargets(t *testing.T) {
 			func(r *run.OutputRequest) { r.Repository = "acme/shop.git" },
 			func(r *run.OutputRequest) { r.Repository = "evil/shop" },
 			func(r *run.OutputRequest) { r.Base = "../main" },
+			func(r *run.OutputRequest) { r.Base = "release" },
 		} {
 			req := aPull
 			change(&req)
@@ -558,8 +559,10 @@ func TestAttackOutputTargets(t *testing.T) {
 			}
 		}
 		req := aPull
-		req.Base = "release" // is refused after the turn
+		req.Base = "release" // is refused after the turn, if the forge does not name its default branch before
+		p.pulls.Break(func(string, string) testkit.PullFault { return testkit.Busy })
 		p.declared(mine, req)
+		p.pulls.Break(nil)
 		p.declared(other, aComment)
 		p.succeeds(mine.Lease)
 		p.succeeds(other.Lease)

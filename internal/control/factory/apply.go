@@ -258,6 +258,7 @@ func (a *application) config(ctx context.Context, d *definition.Definition) erro
 		return nil
 	}
 	f, row := d.Factory, a.factory
+	before := row.FactoryConfig
 	row.Name, row.Alias, row.Description = f.Name, f.Alias, f.Description
 	all := alwaysOf(f)
 	row.FactoryConfig = store.FactoryConfig{
@@ -268,7 +269,13 @@ func (a *application) config(ctx context.Context, d *definition.Definition) erro
 	row.Defaults.CredentialStrategy = f.CredentialStrategy
 	a.refuseAdded(definition.KindFactory, "", "agentDefaults", a.factory.Defaults.Repositories, row.Defaults.Repositories)
 	for _, r := range f.Repositories {
-		row.WorksOn = append(row.WorksOn, penstock.WorkRepository{Owner: r.Owner, Repo: r.Name})
+		one := penstock.WorkRepository{Owner: r.Owner, Repo: r.Name}
+		row.WorksOn = append(row.WorksOn, one)
+		path := strings.ToLower(r.Owner + "/" + r.Name)
+		known := slices.Contains(before.WorksOn, one) && !slices.Contains(before.ByAgent, path)
+		if (a.byAgent || a.p.IsAgent()) && !known {
+			row.ByAgent = append(row.ByAgent, path)
+		}
 	}
 	for _, name := range f.CodeForges {
 		if forge := penstock.CodeForge(name); forge == penstock.ForgeGitHub || forge == penstock.ForgeGitLab {

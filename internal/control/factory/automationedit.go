@@ -266,7 +266,7 @@ func (a *application) automation(
 
 // storeAutomation stores an automation with its identity and its clocks.
 func (a *application) storeAutomation(ctx context.Context, row, before store.AutomationRow, there bool) error {
-	row.PaidBy = a.p.PaidBy()
+	row.PaidBy, row.ByAgent = a.p.PaidBy(), a.byAgent || a.p.IsAgent()
 	put := a.tx.Automations().Add
 	if there {
 		put = a.tx.Automations().Set

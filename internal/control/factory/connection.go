@@ -26,8 +26,9 @@ const connectionRate = 1200
 // listening returns the automations that deliveries of a webhook may start. Automations of a connection are of the
 // factories that work on repositories which it may read for them, and works has these, in lower case.
 func (s *Receiver) listening(
-	ctx context.Context, w store.WebhookRow,
+	ctx context.Context, p *Plan,
 ) (list []store.AutomationRow, works map[string][]string, err error) {
+	w := p.row
 	if !ofConnection(w) {
 		list, err = s.store.Automations.OfWebhook(ctx, w)
 		return list, nil, err
@@ -36,6 +37,7 @@ func (s *Receiver) listening(
 	if err != nil {
 		return nil, nil, err
 	}
+	p.url = connection.URL
 	if list, err = s.store.Automations.OfConnection(ctx, w.Team, w.SignatureScheme); err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +55,8 @@ func (s *Receiver) listening(
 			return nil, nil, err
 		}
 		for _, r := range part.WorksOn {
-			if path := r.Owner + "/" + r.Repo; connection.MayUse(a.FactoryUID, path) == "" {
+			path := r.Owner + "/" + r.Repo
+			if !slices.Contains(part.ByAgent, strings.ToLower(path)) && connection.MayUse(a.FactoryUID, path) == "" {
 				works[a.FactoryUID] = append(works[a.FactoryUID], strings.ToLower(path))
 			}
 		}
@@ -69,6 +72,9 @@ type forgeEvent struct {
 	names      []string // of its repository, in lower case
 	repository *penstock.RunRepository
 	what       forge.Event
+	ends       bool   // it says that something was closed or merged
+	fork       bool   // it is about a pull request from another repository
+	place      string // the forge and the repository, for keys of subjects
 
 	number  int64 // of its pull request or issue; 0: none
 	looked  bool  // threads are known
@@ -80,7 +86,7 @@ type forgeEvent struct {
 
 // forgeEvent reads the repository and the sender of an event. unused says why no factory gets it.
 func (s *Receiver) forgeEvent(
-	ctx context.Context, p *Plan, document *trigger.Document,
+	ctx context.Context, p *Plan, document *trigger.Document, reported reportedEvents,
 ) (e forgeEvent, err error) {
 	if !p.OfConnection() {
 		return e, nil
@@ -91,18 +97,29 @@ func (s *Receiver) forgeEvent(
 		return e, nil
 	}
 	payload, _ := document.Root() // without one, it names no repository
-	name := store.RepositoryName{ForgeUID: p.row.UID}
-	e.what, name.ID = readForgeEvent(payload)
-	name.Path = e.what.Repository
+	e.what = readForgeEvent(payload)
+	name := store.RepositoryName{ForgeUID: p.row.UID, Path: e.what.Repository, ID: e.what.RepositoryID}
 	if e.repository = repositoryOf(p.row, payload); e.repository == nil || name.ID <= 0 {
 		e.unused = "The event names no repository."
 		return e, nil
+	}
+	e.place = fmt.Sprintf("%s %d", p.url, name.ID)
+	head := payload.At([]string{"pull_request", "head", "repo"})
+	e.fork = payload.At([]string{"pull_request", "head"}).IsObject() && idOf(head.Member("id").Scalar()) != name.ID
+	for _, event := range reported.events {
+		e.ends = e.ends || strings.HasSuffix(event.Name, "_closed") || strings.HasSuffix(event.Name, "_merged")
 	}
 	known, err := s.store.Forges.Names(ctx, name)
 	if err != nil {
 		return e, err
 	}
-	e.names, e.number = known.Paths, idOf(numberOf(payload))
+	owner, _, _ := strings.Cut(strings.ToLower(name.Path), "/")
+	for _, path := range known.Paths { // a repository that was transferred leaves its names behind
+		if strings.HasPrefix(path, owner+"/") {
+			e.names = append(e.names, path)
+		}
+	}
+	e.number = idOf(numberOf(payload))
 	if (known.New || known.Taken) && p.worksOn([]string{strings.ToLower(name.Path)}) {
 		own, err := s.store.Forges.Name(ctx, name)
 		if err != nil {
@@ -126,20 +143,19 @@ func (s *Receiver) forgeEvent(
 
 // repositoryOf returns the repository of an event of a connection for the run that it starts, or nil.
 func repositoryOf(w store.WebhookRow, payload trigger.Value) *penstock.RunRepository {
-	what, _ := readForgeEvent(payload)
-	if !ofConnection(w) || penstock.CheckForgePath(what.Repository) != "" {
+	path := readForgeEvent(payload).Repository
+	if !ofConnection(w) || penstock.CheckForgePath(path) != "" {
 		return nil
 	}
-	return &penstock.RunRepository{Connection: w.Label, Path: what.Repository}
+	return &penstock.RunRepository{Connection: w.Label, Path: path}
 }
 
-func readForgeEvent(payload trigger.Value) (e forge.Event, repository int64) {
-	at := func(path ...string) trigger.Value { return payload.At(path) }
+func readForgeEvent(payload trigger.Value) forge.Event {
+	at := func(object, member string) string { return payload.At([]string{object, member}).Scalar() }
 	return forge.Event{
-		Repository: at("repository", "full_name").Scalar(), Private: at("repository", "private").IsTrue(),
-		Sender: at("sender", "login").Scalar(), SenderID: idOf(at("sender", "id").Scalar()),
-		Bot: at("sender", "type").Scalar() == "Bot",
-	}, idOf(at("repository", "id").Scalar())
+		Repository: at("repository", "full_name"), RepositoryID: idOf(at("repository", "id")),
+		Sender: at("sender", "login"), SenderID: idOf(at("sender", "id")), Bot: at("sender", "type") == "Bot",
+	}
 }
 
 // idOf reads a number of a forge. It returns 0 for other texts.
@@ -157,14 +173,11 @@ func (e *forgeEvent) threadsOf(ctx context.Context) ([]store.PullThread, error) 
 		return e.threads, nil
 	}
 	row := e.plan.row
-	connection, err := e.receiver.store.Forges.Find(ctx, row.Team, row.UID)
-	if err != nil {
-		return nil, err
-	}
 	var urls []string
 	for _, name := range e.names {
-		urls = append(urls, strings.ToLower(connection.CloneURL(name)))
+		urls = append(urls, strings.ToLower(penstock.Forge{URL: e.plan.url}.CloneURL(name)))
 	}
+	var err error
 	e.threads, err = e.receiver.store.Forges.Threads(ctx, row.Team, urls, e.number)
 	e.looked = err == nil
 	return e.threads, err
@@ -181,13 +194,25 @@ func (e *planEntry) worksOn(names []string) bool {
 // concerns reports whether the factory of an automation works on the repository of the event.
 func (e *forgeEvent) concerns(a *planEntry) bool { return e.plan == nil || a.worksOn(e.names) }
 
-// refuses notes why an event that matches may start or direct no run. What only closes a subject may come from
-// anybody who can do it on the forge.
+// refuses notes why an event that matches may start or direct no run. That something was closed or merged ends the
+// work on it, whoever could do that on the forge.
 func (e *forgeEvent) refuses(
-	ctx context.Context, does store.EventRole, match *store.DeliveryMatch,
+	ctx context.Context, a store.AutomationRow, does store.EventRole, match *store.DeliveryMatch,
 ) (refused bool, err error) {
-	if e.plan == nil || does == store.EventCloses {
+	if e.plan == nil || does == store.EventCloses && e.ends && a.Subject == penstock.SubjectAuto {
 		return false, nil
+	}
+	why := ""
+	switch {
+	case a.ByAgent:
+		why = "The key of an agent has changed the automation last. Its runs cannot use connections before a person " +
+			"saves it."
+	case e.fork && does == store.EventStarts:
+		why = "The pull request comes from another repository. Its own events start no runs yet."
+	}
+	if why != "" {
+		match.FailedAt, match.Reason = new(store.FailedAtAutomation), why
+		return true, nil
 	}
 	if !e.asked {
 		e.pointer, e.reason, err = e.receiver.connections.Refuses(ctx, e.plan.row.Team, e.plan.row.UID, e.what)

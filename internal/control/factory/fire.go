@@ -22,6 +22,7 @@ type RunTemplate struct {
 	subject penstock.SubjectTemplate
 	rules   penstock.SubjectRules
 	runs    *run.Runs
+	catalog *run.Catalog
 }
 
 // Cause is why an automation starts one run.
@@ -34,6 +35,7 @@ type Cause struct {
 	TriggerURL string
 	Payload    trigger.Value            // of the delivery, for the title and the subject
 	Scheme     penstock.SignatureScheme // of the webhook
+	Place      string                   // the forge and the repository of an event of a connection
 	Threads    []store.PullThread       // to which the pull request of the event belongs
 	Repository *penstock.RunRepository  // of an event of a connection: the run works on it, unless its agent says on what
 	Creator    *penstock.Actor          // who starts the run by hand; nil: the automation
@@ -145,7 +147,7 @@ func (s *Automations) ResolveAutomation(ctx context.Context, a store.AutomationR
 	if err != nil {
 		return nil, asAutomation(err)
 	}
-	return &RunTemplate{*made, title, subject, a.SubjectRules, s.runs}, nil
+	return &RunTemplate{*made, title, subject, a.SubjectRules, s.runs, s.catalog}, nil
 }
 
 // Stamp creates a run from the template. If a key that pays for the run brings a cap on costs, and the model has no
@@ -161,7 +163,7 @@ func (t *RunTemplate) Stamp(ctx context.Context, on Cause) (*store.NewRun, error
 	}
 	started.Payers = penstock.MorePayers(started.Payers, on.PaidBy...)
 	if on.Repository != nil {
-		if err := t.runs.WorkOn(ctx, &started, *on.Repository); err != nil {
+		if err := t.catalog.WorkOn(ctx, &started, *on.Repository); err != nil {
 			return nil, err
 		}
 	}

@@ -151,6 +151,9 @@ func (s *Schedules) Occurrences(
 		}
 		q.NoDeliveries = true
 	}
+	if access.Require(p, penstock.ScopeForgesManage) != nil || p.IsAgent() {
+		q.NoConnections = true
+	}
 	list, next, err := s.store.Occurrences.List(ctx, run.ViewerOf(p), q)
 	if access.Require(p, penstock.ScopeFactoriesRead) != nil {
 		for i := range list {

@@ -23,6 +23,7 @@ type Plan struct {
 	Snapshot WebhookSnapshot // the webhook as the ingress read it
 
 	row         store.WebhookRow
+	url         string // of the forge, if the webhook is of a connection
 	automations []planEntry
 	filters     *trigger.FilterSet // of all automations
 	filtered    bool               // one of them has conditions: the body is parsed for it
@@ -136,7 +137,7 @@ func (s *Receiver) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, er
 			return nil, err
 		}
 	}
-	automations, works, err := s.listening(ctx, row)
+	automations, works, err := s.listening(ctx, p)
 	if err != nil {
 		return nil, err
 	}

@@ -186,12 +186,13 @@ func (s *Receiver) match(ctx context.Context, p *Plan, a *InboundDelivery, d *st
 func (s *Receiver) start(
 	ctx context.Context, p *Plan, document *trigger.Document, headers map[string]string, d *store.NewDelivery,
 ) error {
-	event, err := s.forgeEvent(ctx, p, document)
+	reported := p.reportedEvents(document, headers)
+	event, err := s.forgeEvent(ctx, p, document, reported)
 	if err != nil || len(p.automations) == 0 || event.unused != "" {
 		d.Detail = event.unused
 		return err
 	}
-	trial, reported := p.filters.Try(document), p.reportedEvents(document, headers)
+	trial := p.filters.Try(document)
 	d.Matches = make([]store.DeliveryMatch, 0, len(p.automations))
 	for i := range p.automations {
 		e := &p.automations[i]
@@ -207,14 +208,14 @@ func (s *Receiver) start(
 			record(match, why)
 			continue
 		}
-		if refused, err := event.refuses(ctx, role, match); err != nil || refused {
+		if refused, err := event.refuses(ctx, e.automation.row, role, match); err != nil || refused {
 			if err != nil {
 				return err
 			}
 			continue
 		}
 		on := s.cause(p, document, d)
-		on.Repository = event.repository
+		on.Repository, on.Place = event.repository, event.place
 		if on.Threads, err = event.threadsOf(ctx); err != nil {
 			return err
 		}

@@ -40,12 +40,18 @@ func claimOf(
 		return subject, nil
 	}
 	rules.ContinueOn, rules.Closes = nil, nil // they are read from the automation
+	source := on.WebhookUID
+	if on.Place != "" { // whatever brings the event, and whatever the repository is called
+		if source = on.Place; rules.Subject == penstock.SubjectAuto {
+			values = slices.Delete(values, 1, 2)
+		}
+	}
 	scope := run.AutomationID
 	if rules.SubjectScope == penstock.SubjectScopeFactory {
 		scope = run.FactoryUID
 	}
 	claim = &store.Claim{
-		Key: store.ClaimKey(run.Team, scope, on.WebhookUID, values...), Subject: subject, Rules: rules,
+		Key: store.ClaimKey(run.Team, scope, source, values...), Subject: subject, Rules: rules,
 		Kind: store.OccurrenceDelivery,
 	}
 	if known {
@@ -61,7 +67,7 @@ func (on Cause) thread(run store.RunRow, rules penstock.SubjectRules) (store.Pul
 	}
 	shared := rules.SubjectScope == penstock.SubjectScopeFactory
 	i := slices.IndexFunc(on.Threads, func(t store.PullThread) bool {
-		return t.AutomationUID == run.AutomationID || shared && t.FactoryUID == run.FactoryUID
+		return t.Shared() == shared && (t.AutomationUID == run.AutomationID || shared && t.FactoryUID == run.FactoryUID)
 	})
 	if i < 0 {
 		return store.PullThread{}, false
@@ -132,13 +138,17 @@ func autoSubject(scheme penstock.SignatureScheme, payload trigger.Value) (subjec
 // numberOf returns the number of the pull request or issue that an event of GitHub or Gitea is about, or "".
 func numberOf(payload trigger.Value) string {
 	for _, object := range []string{"pull_request", "issue"} {
-		if number := payload.At([]string{object, "number"}).Scalar(); number != "" {
+		if number := payload.At([]string{object, "number"}).Scalar(); idOf(number) > 0 {
 			return number
 		}
 	}
+	here := payload.At([]string{"repository", "id"}).Scalar()
 	for _, object := range []string{"check_suite", "check_run", "workflow_run"} {
 		for pr := range payload.At([]string{object, "pull_requests"}).Elements() {
-			return pr.Member("number").Scalar()
+			// GitHub also lists pull requests of forks.
+			if base := pr.At([]string{"base", "repo", "id"}).Scalar(); base == "" || here == "" || base == here {
+				return pr.Member("number").Scalar()
+			}
 		}
 	}
 	return ""
@@ -371,15 +381,25 @@ func (s *Subjects) runFor(
 func (s *Subjects) stamp(
 	ctx context.Context, d store.SubjectRow, template *RunTemplate, first store.SubjectEventRow, now penstock.Time,
 ) (*store.NewRun, error) {
-	webhook, err := s.store.Webhooks.ByUID(ctx, d.WebhookUID)
+	uid, connection, err := s.store.Webhooks.OfDelivery(ctx, first.DeliveryID) // another one may have begun the subject
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		uid, err = d.WebhookUID, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	webhook, err := s.store.Webhooks.ByUID(ctx, uid)
 	if err != nil && penstock.CodeOf(err) != penstock.CodeNotFound {
 		return nil, err
 	}
+	if err != nil && connection {
+		return nil, penstock.Errorf(penstock.CodeConflict, "the connection of the event was deleted")
+	}
 	if err != nil {
-		webhook.UID, webhook.FactoryUID = d.WebhookUID, d.FactoryUID
+		webhook.UID, webhook.FactoryUID = uid, d.FactoryUID
 	}
 	on := Cause{
-		Source: run.SourceWebhook, At: now, WebhookUID: d.WebhookUID, DeliveryID: first.DeliveryID,
+		Source: run.SourceWebhook, At: now, WebhookUID: uid, DeliveryID: first.DeliveryID,
 		TriggerURL: s.receiver.deliveryURL(webhook, first.DeliveryID), Scheme: webhook.SignatureScheme,
 		Envelope: envelope(webhook, first.DeliveryID), PaidBy: first.PaidBy,
 	}

@@ -169,6 +169,10 @@ func (c *Connections) Check(ctx context.Context, p penstock.Principal, uid strin
 	if err != nil {
 		return Checked{}, err
 	}
+	names, err := c.contested(ctx, row)
+	if err != nil {
+		return Checked{}, err
+	}
 	if result.failed != nil {
 		result.checks = []penstock.ForgeCheck{{Name: "api", Detail: result.failed.text}}
 	}
@@ -177,14 +181,63 @@ func (c *Connections) Check(ctx context.Context, p penstock.Principal, uid strin
 		if err != nil {
 			return Checked{}, err
 		}
-		checks := result.checks
-		renamed, err := tx.Forges().Rename(ctx, row.UID)
-		for _, path := range renamed {
-			checks = append(slices.Clip(checks), penstock.ForgeCheck{Name: path, Detail: "Events have come from another " +
-				"repository than before with this name, and nothing used them. From now on, those of the new one count."})
+		checks, err := settleNames(ctx, tx, current, names)
+		if err != nil {
+			return Checked{}, err
 		}
-		return Checked{c.present(current.Forge), checks}, err
+		if _, err := tx.Webhooks().Find(ctx, p.Team, "", row.UID); penstock.CodeOf(err) == penstock.CodeNotFound {
+			checks = append(checks, penstock.ForgeCheck{
+				Name: "secret", Detail: "It has no secret for events of the forge, and takes none: rotate its secret.",
+			})
+		} else if err != nil {
+			return Checked{}, err
+		}
+		return Checked{c.present(current.Forge), append(slices.Clip(result.checks), checks...)}, nil
 	})
+}
+
+// maxContested is how many names a check settles.
+const maxContested = 20
+
+// contested asks the forge which repositories have the names with which more than one has come.
+func (c *Connections) contested(ctx context.Context, row store.ForgeRow) ([]store.RepositoryName, error) {
+	names, err := c.store.Forges.Contested(ctx, row.UID, maxContested)
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	t, err := c.open(row)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	var settled []store.RepositoryName
+	for _, name := range names {
+		var found identity
+		if _, failed := c.api(row.Forge, t.Token).call(ctx, http.MethodGet, "/repos/"+name.Path, nil, &found); failed == nil &&
+			found.ID > 0 {
+			name.ID = found.ID
+			settled = append(settled, name)
+		}
+	}
+	return settled, nil
+}
+
+// settleNames gives names to the repositories that the forge has named.
+func settleNames(
+	ctx context.Context, tx *store.Tx, row store.ForgeRow, names []store.RepositoryName,
+) (checks []penstock.ForgeCheck, err error) {
+	for _, name := range names {
+		changed, err := tx.Forges().Settle(ctx, row.Team, name, strings.ToLower(row.CloneURL(name.Path)))
+		if err != nil {
+			return nil, err
+		}
+		if changed {
+			checks = append(checks, penstock.ForgeCheck{Name: name.Path, Detail: "Another repository than before has " +
+				"this name, and nothing used its events. From now on, they count."})
+		}
+	}
+	return checks, nil
 }
 
 // tried probes a connection with its own tokens.

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
 	"github.com/penstock-dev/penstock/internal/control/request"
+	"github.com/penstock-dev/penstock/internal/control/share"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 	"github.com/penstock-dev/penstock/internal/wall/egress"
@@ -44,7 +45,8 @@ type Connections struct {
 	http      *http.Client
 	publicURL string
 
-	permissions permissions
+	answers answers
+	asking  share.SharedRead[answer]
 }
 
 // Rules are the rules of this package.

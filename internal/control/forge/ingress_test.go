@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +21,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/forge"
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
 // team is the factory whose automation works on issues of acme/shop.
@@ -40,10 +42,53 @@ type hook struct {
 
 	uid, secret string
 	ingress     http.Handler
+
+	mu     sync.Mutex
+	repos  map[string]any // what the forge says about them, by their paths in lower case
+	broken string         // the end of a path at which the forge answers 502
+	asked  []string
+	wait   chan struct{} // the forge answers when it is closed; nil: at once
 }
 
 func (w *world) hook(f penstock.Forge) *hook {
-	return &hook{world: w, uid: f.UID, secret: f.Secret, ingress: w.Ingress()}
+	h := &hook{world: w, uid: f.UID, secret: f.Secret, ingress: w.Ingress(), repos: map[string]any{}}
+	w.forge.Answer(h.answer)
+	return h
+}
+
+// answer is what the forge says about repositories. Accounts 3 and 42 may write to all of them.
+func (h *hook) answer(w http.ResponseWriter, r *http.Request) bool {
+	path, api := strings.CutPrefix(r.URL.Path, "/api/v1/repos/")
+	if !api {
+		return false
+	}
+	h.mu.Lock()
+	h.asked = append(h.asked, path)
+	repo, known := h.repos[strings.ToLower(path)]
+	broken, wait := h.broken != "" && strings.HasSuffix(path, h.broken), h.wait
+	h.mu.Unlock()
+	if wait != nil {
+		<-wait
+	}
+	switch {
+	case broken:
+		w.WriteHeader(http.StatusBadGateway)
+	case strings.HasSuffix(path, "/permission"): // for administrators
+		w.WriteHeader(http.StatusForbidden)
+	case known:
+		w.WriteHeader(http.StatusOK)
+		_ = json.NewEncoder(w).Encode(repo)
+	default:
+		return false
+	}
+	return true
+}
+
+// breaks lets the forge fail at paths with this end.
+func (h *hook) breaks(end string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.broken = end
 }
 
 // issue is what Gitea sends about a new issue, with changes.
@@ -100,6 +145,14 @@ func (h *hook) send(path, id, event string, body any) (int, store.Delivery) {
 // event sends a new event, which must be accepted.
 func (h *hook) event(name string, body any) store.Delivery {
 	h.T.Helper()
+	if event, is := body.(map[string]any); is {
+		if repo, is := event["repository"].(map[string]any); is {
+			path, _ := repo["full_name"].(string)
+			h.mu.Lock()
+			h.repos[strings.ToLower(path)] = repo
+			h.mu.Unlock()
+		}
+	}
 	code, d := h.send(forge.IngressPath+h.uid, penstock.NewUID(), name, body)
 	if code != http.StatusAccepted || d.Outcome != penstock.OutcomeAccepted {
 		h.T.Fatalf("%d %+v", code, d)
@@ -185,10 +238,13 @@ func TestWhoMayStartRuns(t *testing.T) {
 			{"the bot, renamed", issue(from(42, "other")), "/sender", "own account"},
 			{"the bot, by name alone", issue(from(43, "Penstock-Bot")), "/sender", "own account"},
 			{"another bot", issue(in("sender", map[string]any{"type": "Bot"})), "/permission", "is a bot"},
+			{"a bot of Gitea", issue(from(-2, "gitea-actions")), "/permission", "is a bot"},
 			{"nobody", issue(in("sender", map[string]any{"id": 0})), "/permission", "does not say who"},
 		} {
 			number++
 			in("issue", map[string]any{"number": number})(tt.body)
+			w.Restart() // it remembers answers
+			h = w.hook(penstock.Forge{UID: h.uid, Secret: h.secret})
 			d := h.event("issues", tt.body)
 			if len(d.Matches) != 1 {
 				t.Fatalf("%s: %+v", tt.name, d)
@@ -212,32 +268,86 @@ func btoi(b bool) int {
 	return 0
 }
 
-// What the forge does not say is refused, and asked again for the next event. What it says counts for a minute.
+// What the forge does not say is refused. What it says counts for a minute, and that it fails for a moment.
 func TestAForgeThatDoesNotSayWhoMayWrite(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) {
 		h := w.hook(w.connected(nil))
 		w.DefineFactory(team())
 		public := in("repository", map[string]any{"private": false})
-		broken := func(w http.ResponseWriter, r *http.Request) bool {
-			if strings.HasSuffix(r.URL.Path, "/assignees") {
-				w.WriteHeader(http.StatusBadGateway)
-				return true
-			}
-			return false
-		}
-		w.forge.Answer(broken)
+		h.breaks("/shop")
 		d := h.event("issues", issue(public))
 		if len(d.Runs) != 0 || !strings.Contains(d.Matches[0].Reason, "did not say whether ada may write") {
 			t.Fatalf("got %+v", d)
 		}
-		w.forge.Answer(nil)
+		h.breaks("")
+		again := h.event("issues", issue(public, in("issue", map[string]any{"number": 8})))
+		if len(again.Runs) != 0 || len(h.asked) != 1 {
+			t.Errorf("a moment later: %+v, asked %v", again, h.asked)
+		}
+		w.Restart()
+		h = w.hook(penstock.Forge{UID: h.uid, Secret: h.secret})
+		h.repos["acme/shop"] = issue(public)["repository"]
 		replayed, err := w.Deliveries.Replay(t.Context(), w.admin(), "", h.uid, d.ID)
 		if err != nil || len(replayed.Runs) != 1 {
 			t.Errorf("replayed: %+v, %v", replayed, err)
 		}
-		w.forge.Answer(broken)
-		if d := h.event("issues", issue(public, in("issue", map[string]any{"number": 8}))); len(d.Runs) != 1 {
+		h.breaks("/assignees")
+		if d := h.event("issues", issue(public, in("issue", map[string]any{"number": 9}))); len(d.Runs) != 1 {
 			t.Errorf("a writer of a minute ago: %+v", d)
+		}
+		d = h.event("issues", issue(public, in("sender", map[string]any{"id": 9}), in("issue", map[string]any{"number": 10})))
+		if len(d.Runs) != 0 {
+			t.Errorf("somebody else: %+v", d)
+		}
+	})
+}
+
+// The forge says whether a repository is private, and which one has the name: an event may lie.
+func TestAnEventThatLies(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hook(w.connected(nil))
+		w.DefineFactory(team())
+		for name, repo := range map[string]map[string]any{
+			"public":  {"id": 5, "private": false},
+			"another": {"id": 6, "private": true},
+			"strange": {"id": "5"},
+		} {
+			w.Restart()
+			h = w.hook(penstock.Forge{UID: h.uid, Secret: h.secret})
+			h.repos["acme/shop"] = repo
+			code, d := h.send(
+				forge.IngressPath+h.uid, name, "issues", issue(in("sender", map[string]any{"id": 9, "login": name})),
+			)
+			if code != http.StatusAccepted || len(d.Runs) != 0 || *d.Matches[0].FailedAt != "/permission" {
+				t.Errorf("%s: %d %+v", name, code, d)
+			}
+		}
+	})
+}
+
+// Events of one sender at the same time are one question.
+func TestAForgeIsAskedOnce(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hook(w.connected(nil))
+		w.DefineFactory(team())
+		public := in("repository", map[string]any{"private": false})
+		h.repos["acme/shop"], h.wait = issue(public)["repository"], make(chan struct{})
+		var sending sync.WaitGroup
+		for n := range 8 {
+			sending.Go(func() {
+				body := issue(public, in("issue", map[string]any{"number": n + 1}))
+				if code, d := h.send(forge.IngressPath+h.uid, penstock.NewUID(), "issues", body); code != http.StatusAccepted ||
+					len(d.Runs) != 1 {
+					t.Errorf("%d %+v", code, d)
+				}
+			})
+		}
+		close(h.wait)
+		sending.Wait()
+		slices.Sort(h.asked)
+		want := []string{"acme/shop", "acme/shop/assignees", "acme/shop/collaborators/ada/permission"}
+		if diff := cmp.Diff(want, h.asked); diff != "" {
+			t.Error(diff)
 		}
 	})
 }
@@ -309,6 +419,9 @@ func TestARepositoryIsKnownByItsID(t *testing.T) {
 		if d := h.event("issues", at(9, "acme/store", 3)); len(d.Runs) != 0 {
 			t.Errorf("a repository on which nobody works: %+v", d)
 		}
+		if d := h.event("issues", at(5, "eve/loot", 7)); len(d.Runs) != 0 || !strings.Contains(d.Detail, "on eve/loot") {
+			t.Errorf("transferred: %+v", d)
+		}
 		for range 2 {
 			d := h.event("issues", at(9, "Acme/Shop", 4))
 			if len(d.Runs) != 0 || !strings.Contains(d.Detail, "Another repository had the name Acme/Shop") {
@@ -316,7 +429,7 @@ func TestARepositoryIsKnownByItsID(t *testing.T) {
 			}
 		}
 		checked, err := w.Connections.Check(t.Context(), w.admin(), h.uid)
-		if err != nil || !strings.Contains(checked.Checks[len(checked.Checks)-1].Detail, "another repository") {
+		if err != nil || !strings.Contains(checked.Checks[len(checked.Checks)-1].Detail, "Another repository") {
 			t.Fatalf("%+v, %v", checked, err)
 		}
 		if d := h.event("issues", at(9, "acme/shop", 5)); len(d.Runs) != 1 {
@@ -324,6 +437,16 @@ func TestARepositoryIsKnownByItsID(t *testing.T) {
 		}
 		if d := h.event("issues", at(5, "acme/store", 6)); len(d.Runs) != 0 {
 			t.Errorf("the first one has lost its name: %+v", d)
+		}
+		code, late := h.send(forge.IngressPath+h.uid, "late", "issues", at(5, "acme/shop", 8))
+		if code != http.StatusAccepted || len(late.Runs) != 0 {
+			t.Errorf("late: %d %+v", code, late)
+		}
+		if _, err := w.Connections.Check(t.Context(), w.admin(), h.uid); err != nil {
+			t.Fatal(err)
+		}
+		if d := h.event("issues", at(9, "acme/shop", 9)); len(d.Runs) != 1 {
+			t.Errorf("after a late event of the first one: %+v", d)
 		}
 	})
 }
@@ -413,6 +536,25 @@ func TestOnlyWhoManagesConnectionsSeesTheirDeliveries(t *testing.T) {
 				}
 			}
 		}
+		seen := func(p penstock.Principal) (reasons []string) {
+			t.Helper()
+			page, err := w.Schedules.Occurrences(t.Context(), p, store.OccurrenceQuery{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range page.Occurrences {
+				reasons = append(reasons, o.Reason)
+			}
+			return reasons
+		}
+		reader := w.As("u", penstock.ScopeRunsRead, penstock.ScopeFactoriesManage)
+		manager := w.As("u", penstock.ScopeRunsRead, penstock.ScopeFactoriesManage, penstock.ScopeForgesManage)
+		if diff := cmp.Diff([]string{d.Detail}, seen(manager)); diff != "" {
+			t.Error(diff)
+		}
+		if list := seen(reader); len(list) > 0 {
+			t.Errorf("the ledger shows %q", list)
+		}
 	})
 }
 
@@ -468,6 +610,105 @@ func TestAPullRequestBelongsToItsThread(t *testing.T) {
 		i := slices.IndexFunc(d.Matches, func(m store.DeliveryMatch) bool { return m.Automation == "fix" })
 		if i < 0 || d.Matches[i].Subject != "github:acme/shop#7" || d.Matches[i].FateReason != "It closed the subject." {
 			t.Errorf("the merge: %+v", d)
+		}
+	})
+}
+
+// Subjects of two repositories are two, whatever the text says, also with two connections to one forge.
+func TestSubjectsBelongToARepository(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hook(w.connected(nil))
+		files := team()
+		files["factory.yaml"] = strings.ReplaceAll(files["factory.yaml"], "name: shop}", "name: shop}, {owner: acme, name: store}")
+		files["automations/title.md"] = "---\nsubject: '{{issue.title}}'\ntriggers: [{provider: github, " +
+			"event: issue_created}]\ncloses: [{provider: github, event: issue_mentioned}]\n---\nFix it.\n"
+		w.DefineFactory(files)
+		runs := map[string]bool{}
+		for id, name := range map[int]string{5: "acme/shop", 6: "acme/store"} {
+			for _, run := range h.event("issues", issue(in("repository", map[string]any{"id": id, "full_name": name}))).Runs {
+				runs[run] = true
+			}
+		}
+		if len(runs) != 4 {
+			t.Errorf("%d runs", len(runs))
+		}
+		second := w.hook(w.connected(func(r *forge.ConnectRequest) { r.Name = "again" }))
+		d := second.event("issues", issue(in("issue", map[string]any{"body": "From another webhook."})))
+		for _, m := range d.Matches {
+			if !runs[m.RunID] {
+				t.Errorf("another connection: %+v", m)
+			}
+		}
+		// A comment of a stranger closes nothing that a text of hers names.
+		body := issue(in("repository", map[string]any{"private": false}), in("sender", map[string]any{"id": 9, "login": "eve"}),
+			func(body map[string]any) {
+				body["action"], body["comment"] = "created", map[string]any{"body": "hi @ada", "user": map[string]any{"login": "eve"}}
+			})
+		w.Restart()
+		h = w.hook(penstock.Forge{UID: h.uid, Secret: h.secret})
+		for _, m := range h.event("issue_comment", body).Matches {
+			if m.FailedAt == nil || *m.FailedAt != "/permission" {
+				t.Errorf("a stranger: %+v", m)
+			}
+		}
+	})
+}
+
+// What the key of an agent has written gets no events of connections, until a person saves it.
+func TestAnAgentGivesItselfNoEvents(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hook(w.connected(nil))
+		agent := w.As("agent", penstock.ScopeFactoriesManage, penstock.ScopeRunsWrite)
+		agent.AgentUID = "a"
+		files := team()
+		made := w.DefineFactory(map[string]string{
+			"factory.yaml":         strings.ReplaceAll(files["factory.yaml"], "{owner: Acme, name: shop}", ""),
+			"agents/lead/agent.md": files["agents/lead/agent.md"], "automations/fix.md": files["automations/fix.md"],
+		})
+		apply := func(p penstock.Principal) {
+			t.Helper()
+			if _, err := w.Factories.Apply(t.Context(), p, made.UID, factory.ApplyRequest{Files: files}); err != nil {
+				t.Fatal(err, testworld.Findings(err))
+			}
+		}
+		apply(agent)
+		if d := h.event("issues", issue()); len(d.Runs) != 0 || d.Detail == "" {
+			t.Errorf("a repository of an agent: %+v", d)
+		}
+		files["factory.yaml"] += "description: x\n"
+		apply(w.Admin)
+		if d := h.event("issues", issue(in("issue", map[string]any{"number": 8}))); len(d.Runs) != 1 {
+			t.Errorf("a repository of a person: %+v", d)
+		}
+		files["automations/fix.md"] += "More.\n"
+		apply(agent)
+		d := h.event("issues", issue(in("issue", map[string]any{"number": 9})))
+		if len(d.Runs) != 0 || !strings.Contains(d.Matches[0].Reason, "The key of an agent") {
+			t.Errorf("an automation of an agent: %+v", d)
+		}
+	})
+}
+
+// The pull request of a fork starts nothing by itself.
+func TestAPullRequestOfAForkStartsNothing(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hook(w.connected(nil))
+		files := team()
+		files["automations/fix.md"] = "---\nsubject: auto\ntriggers: [{provider: github, event: pull_request_opened}]\n---\nFix it.\n"
+		w.DefineFactory(files)
+		for name, tt := range map[string]struct {
+			repo any
+			runs int
+		}{
+			"of the repository": {map[string]any{"id": 5}, 1}, "of a fork": {map[string]any{"id": 6}, 0}, "of a deleted fork": {nil, 0},
+		} {
+			d := h.event("pull_request", issue(func(body map[string]any) {
+				delete(body, "issue")
+				body["pull_request"] = map[string]any{"number": len(name), "head": map[string]any{"ref": "x", "repo": tt.repo}}
+			}))
+			if len(d.Runs) != tt.runs {
+				t.Errorf("%s: %+v", name, d)
+			}
 		}
 	})
 }

@@ -14,6 +14,7 @@ const (
 	LayerAutomation = "automation"
 	LayerAgent      = "agent"
 	LayerFactory    = "factory"
+	LayerEvent      = "event" // the repository of the event that starts a run
 	LayerServer     = "server"
 	LayerParent     = "parent" // values that a run inherits from its parent
 )

@@ -123,19 +123,19 @@ func checkReach(
 
 // WorkOn gives a run the repository that the event is about which starts it, unless its configuration says on what
 // it works.
-func (s *Runs) WorkOn(ctx context.Context, run *store.NewRun, r penstock.RunRepository) error {
+func (s *Catalog) WorkOn(ctx context.Context, run *store.NewRun, r penstock.RunRepository) error {
 	if run.Config.Repositories != nil {
 		return nil
 	}
 	config := *run.Config
 	config.Repositories = []penstock.RunRepository{r}
 	run.Config, run.ConfigSources = &config, maps.Clone(run.ConfigSources)
-	run.ConfigSources["repositories"] = LayerAutomation
+	run.ConfigSources["repositories"] = LayerEvent
 	p := penstock.Principal{Team: run.Team}
-	if err := s.catalog.setConnections(ctx, p, run, RunLayers{}); err != nil {
+	if err := s.setConnections(ctx, p, run, RunLayers{}); err != nil {
 		return err
 	}
-	policy, err := s.catalog.Policy(ctx, run.RunRow)
+	policy, err := s.Policy(ctx, run.RunRow)
 	if err != nil {
 		return err
 	}

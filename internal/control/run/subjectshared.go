@@ -32,7 +32,7 @@ func knowledgeOf(r store.RunRow) ([]byte, error) {
 		servers = nil
 	}
 	repositories := c.Repositories
-	if len(repositories) == 0 { // none, said or not
+	if len(repositories) == 0 || r.ConfigSources["repositories"] == LayerEvent { // none, said or not, or the event's
 		repositories = nil
 	}
 	return json.Marshal([]any{

@@ -16,6 +16,7 @@ type AutomationRow struct {
 	Team                string
 	FactoryUID          string
 	PaidBy              []string // the keys that gave it its present form, and pay for its runs
+	ByAgent             bool     // one of them is of an agent
 }
 
 // Fires reports whether events start runs of the automation: it is enabled, and failures have not paused it.
@@ -36,6 +37,7 @@ type automationData struct {
 	penstock.HealthRules
 	OnHollow  penstock.OnHollow  `json:"on_hollow,omitempty"`
 	Overrides penstock.Overrides `json:"overrides,omitzero"`
+	ByAgent   bool               `json:"by_agent,omitempty"`
 }
 
 // automationFields are the columns of an automation.
@@ -67,6 +69,7 @@ type automationRecord struct {
 func (r AutomationRow) record() *automationRecord {
 	return &automationRecord{r, automationData{
 		r.Agent, r.Title, r.Prompt, r.Triggers, r.SubjectRules, r.HealthRules, r.OnHollow, r.Overrides,
+		r.ByAgent,
 	}}
 }
 
@@ -76,6 +79,7 @@ func scanAutomation(row scanner) (AutomationRow, error) {
 	err := row.Scan(automationFields.into(&r, healthFields.into(&h)...)...)
 	r.Agent, r.Title, r.Prompt = r.data.Agent, r.data.Title, r.data.Prompt
 	r.Triggers, r.SubjectRules, r.Overrides = r.data.Triggers, r.data.SubjectRules, r.data.Overrides
+	r.ByAgent = r.data.ByAgent
 	r.HealthRules, r.Health, r.OnHollow = r.data.HealthRules, h.health(r.data.HealthRules), r.data.OnHollow
 	return r.AutomationRow, err
 }

@@ -68,6 +68,8 @@ type FactoryRow struct {
 type FactoryConfig struct {
 	Defaults penstock.Overrides        `json:"defaults,omitzero"`
 	WorksOn  []penstock.WorkRepository `json:"works_on,omitempty"` // without their forges
+	// ByAgent lists what the key of an agent has added to WorksOn, as owner/name in lower case. It brings no events.
+	ByAgent []string `json:"by_agent,omitempty"`
 	// CodeForges are the hosts that the files name.
 	CodeForges []penstock.CodeForge `json:"code_forges,omitempty"`
 	// Every run gets these, in addition to what stronger layers add.

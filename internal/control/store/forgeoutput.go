@@ -203,7 +203,14 @@ func (fs Forges) ClaimOutput(
 }
 
 // PullThread is a subject whose runs have opened a pull request.
-type PullThread struct{ Claim, Subject, AutomationUID, FactoryUID string }
+type PullThread struct {
+	Claim, Subject, AutomationUID, FactoryUID string
+
+	rules penstock.SubjectRules
+}
+
+// Shared reports whether the subject is one of all automations of its factory.
+func (t PullThread) Shared() bool { return t.rules.SubjectScope == penstock.SubjectScopeFactory }
 
 // Threads returns the subjects to which a pull request of a repository belongs. repositories are its URLs, in lower
 // case.
@@ -215,13 +222,13 @@ func (fs Forges) Threads(ctx context.Context, team string, repositories []string
 	for _, url := range repositories {
 		args = append(args, url)
 	}
-	rows, err := fs.s.query(ctx, `SELECT s.claim, s.subject, s.automation_uid, s.factory_uid
+	rows, err := fs.s.query(ctx, `SELECT s.claim, s.subject, s.automation_uid, s.factory_uid, s.rules
 		FROM pull_requests p
 		JOIN subjects s ON 'subject:' || s.uid = p.owner
 		WHERE p.team = $1 AND p.number = $2 AND p.repository IN (`+placeholders(3, len(repositories))+`)
 		ORDER BY s.created_at`, args...)
 	return collect(fs.s, rows, err, "threads of a pull request", func(t *PullThread) []any {
-		return []any{&t.Claim, &t.Subject, &t.AutomationUID, &t.FactoryUID}
+		return []any{&t.Claim, &t.Subject, &t.AutomationUID, &t.FactoryUID, &document{into: &t.rules}}
 	})
 }
 

@@ -64,17 +64,32 @@ func (fs Forges) Name(ctx context.Context, r RepositoryName) (own bool, err erro
 	return own, wrapf(err, "name a repository of connection %s", r.ForgeUID)
 }
 
-// Rename gives each name with which another repository came to that one, and returns these names.
-func (fs ForgesTx) Rename(ctx context.Context, forgeUID string) ([]string, error) {
-	rows, err := fs.tx.query(ctx, `SELECT path
+// Contested lists the names of a connection with which another repository has come: the last one.
+func (fs Forges) Contested(ctx context.Context, forgeUID string, limit int) ([]RepositoryName, error) {
+	rows, err := fs.s.query(ctx, `SELECT path, other
 		FROM forge_repositories
 		WHERE forge_uid = $1 AND other <> 0
-		ORDER BY path`, forgeUID)
-	paths, err := collect(fs.tx.s, rows, err, "names of repositories", func(s *string) []any { return []any{s} })
-	if err == nil && len(paths) > 0 {
-		_, err = fs.tx.exec(ctx, `UPDATE forge_repositories
-			SET repository = other, other = 0
-			WHERE forge_uid = $1 AND other <> 0`, forgeUID)
+		ORDER BY path
+		LIMIT $2`, forgeUID, limit)
+	return collect(fs.s, rows, err, "names of repositories", func(r *RepositoryName) []any {
+		r.ForgeUID = forgeUID
+		return []any{&r.Path, &r.ID}
+	})
+}
+
+// Settle ends the contest about a name: the repository with this id has it from now on. If it did not have it
+// before, the pull requests at this URL, in lower case, were those of another one and are forgotten.
+func (fs ForgesTx) Settle(ctx context.Context, team string, r RepositoryName, url string) (changed bool, err error) {
+	n, err := fs.tx.exec(ctx, `UPDATE forge_repositories
+		SET repository = $1
+		WHERE forge_uid = $2 AND path = $3 AND repository <> $1`, r.ID, r.ForgeUID, r.Path)
+	if err == nil && n > 0 {
+		_, err = fs.tx.exec(ctx, "DELETE FROM pull_requests WHERE team = $1 AND repository = $2", team, url)
 	}
-	return paths, wrapf(err, "rename repositories of connection %s", forgeUID)
+	if err == nil {
+		_, err = fs.tx.exec(ctx, `UPDATE forge_repositories
+			SET other = 0
+			WHERE forge_uid = $1 AND path = $2`, r.ForgeUID, r.Path)
+	}
+	return n > 0, wrapf(err, "settle the name %s", r.Path)
 }

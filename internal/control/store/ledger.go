@@ -21,8 +21,10 @@ type OccurrenceQuery struct {
 	Fate          Fate
 	// NoDeliveries leaves deliveries out: the caller may not see their log.
 	NoDeliveries bool
-	Cursor       string
-	Limit        int
+	// NoConnections leaves the deliveries of connections to forges out.
+	NoConnections bool
+	Cursor        string
+	Limit         int
 }
 
 // ledgerWindow is how many entries of a log one page reads at most, to find those that the query chooses.

@@ -20,11 +20,15 @@ type loggedDelivery struct {
 }
 
 // selectLogged reads entries of the log.
-func selectLogged(from, team string) string {
+func (l ledger) selectLogged(from, team string) string {
+	which := ""
+	if l.q.NoConnections {
+		which = " AND w.factory_uid <> ''"
+	}
 	return `SELECT d.n, d.id, COALESCE(w.uid, ''), CASE WHEN w.uid IS NULL THEN 0 ELSE 1 END, d.outcome,
 			d.received_at, d.reason, d.detail, d.duplicate_of, d.matches, CASE WHEN d.body IS NULL THEN 0 ELSE 1 END
 		FROM deliveries d ` + from + `
-		LEFT JOIN webhooks w ON w.number = d.webhook AND w.deleted_at = 0 AND w.team = ` + team
+		LEFT JOIN webhooks w ON w.number = d.webhook AND w.deleted_at = 0 AND w.team = ` + team + which
 }
 
 // deliveries reads the log of deliveries: of one webhook in the order of that log, and else in the order of ids.
@@ -66,7 +70,7 @@ func (l ledger) deliveries(ctx context.Context) (rows []ledgerRow, end string, e
 // selectLog returns the statement that reads entries with some outcomes, at most window.
 func (l ledger) selectLog(outcomes []penstock.Outcome, window int) (statement string, args []any, err error) {
 	if l.q.WebhookUID == "" {
-		statement = selectLogged("", "$1") + fmt.Sprintf(" WHERE d.id <= $2 ORDER BY d.id DESC LIMIT %d", window)
+		statement = l.selectLogged("", "$1") + fmt.Sprintf(" WHERE d.id <= $2 ORDER BY d.id DESC LIMIT %d", window)
 		return statement, []any{l.v.Team, l.after.at}, nil
 	}
 	before := int64(math.MaxInt64)
@@ -79,7 +83,7 @@ func (l ledger) selectLog(outcomes []penstock.Outcome, window int) (statement st
 	}
 	page, of := newest(outcomes, window, condition{})
 	args = append(append([]any{l.q.WebhookUID, before}, of...), l.v.Team)
-	statement = selectLogged("JOIN "+page+" AS page ON "+onPage, placeholders(len(args), 1))
+	statement = l.selectLogged("JOIN "+page+" AS page ON "+onPage, placeholders(len(args), 1))
 	return statement + " ORDER BY d.n DESC", args, nil
 }
 
@@ -146,7 +150,7 @@ func (d loggedDelivery) occurrences(events []SubjectEventRow) (rows []ledgerRow)
 	case d.Reason == ReasonHandshake:
 		return nil
 	case len(d.Matches) == 0:
-		o.Fate, o.Reason = FateNoMatch, "No automation waited for deliveries of the webhook."
+		o.Fate, o.Reason = FateNoMatch, cmp.Or(d.Detail, "No automation waited for deliveries of the webhook.")
 	default:
 		for n, m := range d.Matches {
 			m.Explain(d.payload)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -121,6 +122,20 @@ func scanWebhook(row scanner) (w WebhookRow, secret SealedSecret, err error) {
 // The webhook may be disabled or pending. Absence and deletion are penstock.CodeNotFound.
 func (ws Webhooks) ByUID(ctx context.Context, uid string) (WebhookRow, error) {
 	return ws.one(ctx, uid, "w.uid = $1", uid)
+}
+
+// OfDelivery returns the UID of the webhook of a delivery, also of one that was deleted, and whether it is the ingress
+// of a connection. Absence is penstock.CodeNotFound.
+func (ws Webhooks) OfDelivery(ctx context.Context, id string) (uid string, connection bool, err error) {
+	var factory string
+	err = ws.s.row(ctx, `SELECT w.uid, w.factory_uid
+		FROM deliveries d
+		JOIN webhooks w ON w.number = d.webhook
+		WHERE d.id = $1`, id).Scan(&uid, &factory)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", false, penstock.NotFound("delivery", id)
+	}
+	return uid, factory == "", ws.s.d.mapError(wrapf(err, "read the webhook of delivery %s", id))
 }
 
 const webhookOfFactory = "w.team = $1 AND w.factory_uid = $2"

@@ -59,6 +59,10 @@ func (ws Webhooks) AnnounceFailing(ctx context.Context, now penstock.Time) error
 		return err
 	}
 	for _, f := range list {
+		path := "/api/v1/factory/" + f.factoryUID + "/webhooks/" + f.uid
+		if f.factoryUID == "" { // of a connection
+			path = "/api/v1/forges/" + f.uid
+		}
 		err := ws.s.Write(ctx, func(tx *Tx) error {
 			n, err := tx.exec(ctx, `INSERT INTO failing_webhooks (webhook_uid, since)
 				VALUES ($1, $2)
@@ -67,7 +71,7 @@ func (ws Webhooks) AnnounceFailing(ctx context.Context, now penstock.Time) error
 				return err
 			}
 			return tx.Endpoints().Announce(ctx, f.team, Announcement{
-				Type: EventWebhookFailing, At: now, Path: "/api/v1/factory/" + f.factoryUID + "/webhooks/" + f.uid,
+				Type: EventWebhookFailing, At: now, Path: path,
 				Data: penstock.EndpointData{FactoryUID: f.factoryUID, WebhookUID: f.uid},
 			})
 		})

@@ -597,7 +597,7 @@ export interface RunItem {
    * The source of each key of `agent_config`. Secrets and MCP servers that a factory adds to those from another
    * source are listed as `secrets/NAME` and `mcp_servers/NAME`.
    */
-  agent_config_sources?: Record<string, Open<'request' | 'parent' | 'automation' | 'agent' | 'factory' | 'server' | 'skill'>>;
+  agent_config_sources?: Record<string, Open<'request' | 'parent' | 'automation' | 'agent' | 'factory' | 'server' | 'skill' | 'event'>>;
   agent_skill?: AgentSkill;
   mode?: RunMode;
   /** Whether the session stays open for follow-ups after a turn. */

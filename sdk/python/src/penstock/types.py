@@ -1015,7 +1015,10 @@ class RunItem(Model):
     agent_config_sources: (
         dict[
             str,
-            Literal["request", "parent", "automation", "agent", "factory", "server", "skill"] | str,
+            Literal[
+                "request", "parent", "automation", "agent", "factory", "server", "skill", "event"
+            ]
+            | str,
         ]
         | None
     ) = None

@@ -75,8 +75,8 @@ factory.yaml:17:44: FF_UNKNOWN_FIELD unknown key "issue"; allowed are pullReques
 func TestForgeIsReadAndWritten(t *testing.T) {
 	t.Parallel()
 	const text = smallFactory + "forge: {push: {branches: [], secrets: off, limits: {binary: 0}}, outputs: " +
-		"{pullRequest: {openLimit: 0, base: [], draft: false, labels: [a b], reviewers: [acme/core]}, limits: {comment: 0}, " +
-		"approval: never}}\n"
+		"{pullRequest: {openLimit: 0, base: [], draft: false, labels: [a b], reviewers: [acme/core]}, " +
+		"limits: {comment: 0}, approval: never}}\n"
 	result, found := definition.Parse(map[string][]byte{
 		"factory.yaml": []byte(text), "agents/foreman/agent.md": []byte(smallForeman),
 	}, definition.Known{})

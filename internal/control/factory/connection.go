@@ -195,7 +195,7 @@ func (e *planEntry) worksOn(names []string) bool {
 func (e *forgeEvent) concerns(a *planEntry) bool { return e.plan == nil || a.worksOn(e.names) }
 
 // refuses notes why an event that matches may start or direct no run. That something was closed or merged ends the
-// work on it, whoever could do that on the forge.
+// work on it: somebody could do that on the forge.
 func (e *forgeEvent) refuses(
 	ctx context.Context, a store.AutomationRow, does store.EventRole, match *store.DeliveryMatch,
 ) (refused bool, err error) {

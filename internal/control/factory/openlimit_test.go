@@ -50,8 +50,7 @@ func (h *hooks) limitOpen(n int) {
 	}
 }
 
-const fullText = "It starts no run: the factory has 1 pull requests that are open or wait to be opened, and its limit " +
-	"is 1"
+const fullText = "It starts no run: the factory has reached its limit of open pull requests: 1 of 1 are open"
 
 // At the limit of open pull requests, no automation starts a run, and the log says why. A person does. A delivery can
 // be replayed once there is room.

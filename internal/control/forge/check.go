@@ -214,8 +214,8 @@ func (c *Connections) contested(ctx context.Context, row store.ForgeRow) ([]stor
 	var settled []store.RepositoryName
 	for _, name := range names {
 		var found identity
-		if _, failed := c.api(row.Forge, t.Token).call(ctx, http.MethodGet, "/repos/"+name.Path, nil, &found); failed == nil &&
-			found.ID > 0 {
+		_, failed := c.api(row.Forge, t.Token).call(ctx, http.MethodGet, "/repos/"+name.Path, nil, &found)
+		if failed == nil && found.ID > 0 {
 			name.ID = found.ID
 			settled = append(settled, name)
 		}

@@ -51,7 +51,7 @@ type hook struct {
 }
 
 func (w *world) hook(f penstock.Forge) *hook {
-	h := &hook{world: w, uid: f.UID, secret: f.Secret, ingress: w.Ingress(), repos: map[string]any{}}
+	h := &hook{world: w, uid: f.UID, secret: f.Secret, ingress: testworld.Ingress(w.World), repos: map[string]any{}}
 	w.forge.Answer(h.answer)
 	return h
 }
@@ -619,7 +619,9 @@ func TestSubjectsBelongToARepository(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) {
 		h := w.hook(w.connected(nil))
 		files := team()
-		files["factory.yaml"] = strings.ReplaceAll(files["factory.yaml"], "name: shop}", "name: shop}, {owner: acme, name: store}")
+		files["factory.yaml"] = strings.ReplaceAll(
+			files["factory.yaml"], "name: shop}", "name: shop}, {owner: acme, name: store}",
+		)
 		files["automations/title.md"] = "---\nsubject: '{{issue.title}}'\ntriggers: [{provider: github, " +
 			"event: issue_created}]\ncloses: [{provider: github, event: issue_mentioned}]\n---\nFix it.\n"
 		w.DefineFactory(files)
@@ -640,10 +642,10 @@ func TestSubjectsBelongToARepository(t *testing.T) {
 			}
 		}
 		// A comment of a stranger closes nothing that a text of hers names.
-		body := issue(in("repository", map[string]any{"private": false}), in("sender", map[string]any{"id": 9, "login": "eve"}),
-			func(body map[string]any) {
-				body["action"], body["comment"] = "created", map[string]any{"body": "hi @ada", "user": map[string]any{"login": "eve"}}
-			})
+		eve := map[string]any{"id": 9, "login": "eve"}
+		body := issue(in("repository", map[string]any{"private": false}), in("sender", eve), func(body map[string]any) {
+			body["action"], body["comment"] = "created", map[string]any{"body": "hi @ada", "user": eve}
+		})
 		w.Restart()
 		h = w.hook(penstock.Forge{UID: h.uid, Secret: h.secret})
 		for _, m := range h.event("issue_comment", body).Matches {
@@ -694,13 +696,15 @@ func TestAPullRequestOfAForkStartsNothing(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) {
 		h := w.hook(w.connected(nil))
 		files := team()
-		files["automations/fix.md"] = "---\nsubject: auto\ntriggers: [{provider: github, event: pull_request_opened}]\n---\nFix it.\n"
+		files["automations/fix.md"] = "---\nsubject: auto\ntriggers: [{provider: github, event: pull_request_opened}]\n" +
+			"---\nFix it.\n"
 		w.DefineFactory(files)
 		for name, tt := range map[string]struct {
 			repo any
 			runs int
 		}{
-			"of the repository": {map[string]any{"id": 5}, 1}, "of a fork": {map[string]any{"id": 6}, 0}, "of a deleted fork": {nil, 0},
+			"of the repository": {map[string]any{"id": 5}, 1}, "of a fork": {map[string]any{"id": 6}, 0},
+			"of a deleted fork": {nil, 0},
 		} {
 			d := h.event("pull_request", issue(func(body map[string]any) {
 				delete(body, "issue")

@@ -223,7 +223,7 @@ func TestNoMorePullRequestsThanTheLimitAreOpen(t *testing.T) {
 			if err == nil {
 				t.Fatal(about, "it can be declared")
 			}
-			testworld.WantCode(t, err, penstock.CodeConflict, "the factory has 1 pull requests that are open or wait")
+			testworld.WantCode(t, err, penstock.CodeConflict, "limit of open pull requests: 1 of 1 are open")
 		}
 		p.declared(a, aPull)
 		full("one waits:")

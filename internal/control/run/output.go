@@ -216,7 +216,7 @@ func checkOpen(
 }
 
 func fullSentence(n int64, policy penstock.OutputPolicy) string {
-	return fmt.Sprintf("the factory has %d pull requests that are open or wait to be opened, and its limit is %d "+
+	return fmt.Sprintf("the factory has reached its limit of open pull requests: %d of %d are open or wait to be opened "+
 		"(forge.outputs.pullRequest.openLimit)", n, policy.OpenLimit)
 }
 

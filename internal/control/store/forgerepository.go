@@ -78,7 +78,7 @@ func (fs Forges) Contested(ctx context.Context, forgeUID string, limit int) ([]R
 }
 
 // Settle ends the contest about a name: the repository with this id has it from now on. If it did not have it
-// before, the pull requests at this URL, in lower case, were those of another one and are forgotten.
+// before, the pull requests at this URL, in lower case, are of another one and are forgotten.
 func (fs ForgesTx) Settle(ctx context.Context, team string, r RepositoryName, url string) (changed bool, err error) {
 	n, err := fs.tx.exec(ctx, `UPDATE forge_repositories
 		SET repository = $1

@@ -12,7 +12,7 @@ import (
 )
 
 // Ingress returns the ingress of the world, whose sender has one address.
-func (w *World) Ingress() http.Handler {
+func Ingress(w *World) http.Handler {
 	return webhook.NewIngress(webhook.IngressOptions{
 		Receiver: w.Receiver, PublicURL: w.Deps.PublicURL, Limits: DefaultWebhookLimits(),
 		Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },

@@ -3,13 +3,16 @@ package main_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -152,5 +155,109 @@ func outputsAreDone(t *testing.T, env []string, id string) {
 			return errors.New("there are none")
 		}
 		return nil
+	})
+}
+
+// An issue starts a run by itself, which opens a pull request. A review of it goes on with this run, and the merge ends
+// the work. Who may not write to the repository starts nothing.
+func TestAnIssueOfARealGiteaIsMerged(t *testing.T) {
+	t.Parallel()
+	g := testkit.NewGitea(t)
+	owner := g.Token("owner", "all")
+	const repo = "/api/v1/repos/owner/shop"
+	g.Do("POST", "/api/v1/user/repos", owner, map[string]any{"name": "shop", "auto_init": true, "default_branch": "main"})
+	g.Do("PUT", repo+"/collaborators/bot", owner, map[string]any{"permission": "write"})
+	g.Do("POST", "/api/v1/admin/users", owner, map[string]any{
+		"username": "stranger", "email": "s@example.com", "password": "stranger-password-1", "must_change_password": false,
+	})
+	s := testkit.Serve(t, testkit.ServeOptions{
+		Args: []string{"--upstream-proxy", proxyTo(t, g.Address), "--ca-file", g.CAFile},
+		Env:  []string{"GIT_SSL_CAINFO=" + g.CAFile},
+	})
+	env, dir := client(s), t.TempDir()
+	for name, text := range map[string]string{
+		"token": g.Token("bot", "write:repository,write:issue,read:user"),
+		"factory/factory.yaml": "schemaVersion: v1alpha1\nname: Shop\nrepositories: [{owner: owner, name: shop}]\n" +
+			"agentDefaults: {model: demo/offline}\n",
+		"factory/agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nLead.\n",
+		"factory/automations/fix.md": "---\nsubject: auto\ntriggers:\n  - {provider: github, event: issue_created}\n" +
+			"  - {provider: github, event: pull_request_review_submitted}\n" +
+			"closes: [{provider: github, event: pull_request_merged}]\n---\n" +
+			"demo: run cd shop && git checkout -qb penstock/fix && echo fixed >> README.md && git commit -qam Fix && " +
+			"git push -q origin HEAD && \"$PENSTOCK_CLI\" output pr --ready --title Fix --body 'One line.'\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call(t, env, "factory", "apply", filepath.Join(dir, "factory")).want(t, 0)
+	var f penstock.Forge
+	fromJSON(t, call(t, env, "forge", "connect", "acme", "--provider", "gitea", "--url", g.URL,
+		"--token-file", filepath.Join(dir, "token"), "-o", "json").out, &f)
+	g.Do("POST", repo+"/hooks", owner, map[string]any{
+		"type": "gitea", "active": true, "config": map[string]string{
+			"url": s.URL + "/webhooks/f/" + f.UID, "content_type": "json", "secret": f.Secret,
+		},
+		"events": []string{
+			"push", "issues", "issue_comment", "pull_request", "pull_request_review_approved", "pull_request_review_rejected",
+			"pull_request_review_comment",
+		},
+	})
+	logged := func(event string) (d store.Delivery, err error) {
+		var list struct {
+			Deliveries []store.Delivery `json:"deliveries"`
+		}
+		text := call(t, env, "forge", "deliveries", f.UID, "-o", "json").out
+		fromJSON(t, text, &list)
+		for _, d := range list.Deliveries {
+			if d.EventType == event {
+				return d, nil
+			}
+		}
+		return d, errors.New(event + " has not come: " + text)
+	}
+	await := func(event string, fits func(store.Delivery) bool) (d store.Delivery) {
+		t.Helper()
+		testkit.Eventually(t, time.Minute, func() (err error) {
+			if d, err = logged(event); err == nil && !fits(d) {
+				err = fmt.Errorf("%+v", d)
+			}
+			return err
+		})
+		return d
+	}
+	g.Do("POST", repo+"/issues", g.Token("stranger", "all"), map[string]any{"title": "Do this", "body": "Please."})
+	await("issues.opened", func(d store.Delivery) bool {
+		return len(d.Runs) == 0 && strings.Contains(d.Matches[0].Reason, "stranger may not write to owner/shop")
+	})
+	g.Do("POST", repo+"/issues", owner, map[string]any{"title": "It is broken", "body": "Please fix it."})
+	id := await("issues.opened", func(d store.Delivery) bool { return len(d.Runs) == 1 }).Runs[0]
+	outputsAreDone(t, env, id)
+	var pulls []struct {
+		Number int64 `json:"number"`
+		Draft  bool  `json:"draft"`
+	}
+	fromJSON(t, string(g.Do("GET", repo+"/pulls", owner, nil)), &pulls)
+	if len(pulls) != 1 || pulls[0].Draft {
+		t.Fatalf("%+v", pulls)
+	}
+	pull := repo + "/pulls/" + strconv.FormatInt(pulls[0].Number, 10)
+	g.Do("POST", pull+"/reviews", owner, map[string]any{"event": "REQUEST_CHANGES", "body": "Please add a test."})
+	await("pull_request_rejected.reviewed", func(d store.Delivery) bool { return len(d.Runs) == 1 && d.Runs[0] == id })
+	testkit.Eventually(t, time.Minute, func() error { // the run has ended its second turn
+		var list struct {
+			Runs []penstock.Run `json:"runs"`
+		}
+		text := call(t, env, "run", "list", "-o", "json").out
+		fromJSON(t, text, &list)
+		if len(list.Runs) != 1 || list.Runs[0].EventsCount != 2 || !list.Runs[0].State.Done() {
+			return errors.New(text)
+		}
+		return nil
+	})
+	g.Do("POST", pull+"/merge", owner, map[string]any{"Do": "merge"})
+	await("pull_request.closed", func(d store.Delivery) bool {
+		return len(d.Matches) == 1 && d.Matches[0].FateReason == "It closed the subject."
 	})
 }

@@ -136,6 +136,8 @@ ROOT_PATH = %[1]s/work/log
 ENABLED = false
 [repository]
 ROOT = %[1]s/work/repos
+[webhook]
+ALLOWED_HOST_LIST = loopback
 [mailer]
 ENABLED = false
 [indexer]

@@ -80,6 +80,13 @@ export class Forge {
     if (place.endsWith('/assignees')) {
       return [200, [{ id: 3, login: 'ada' }]]; // all who may write
     }
+    if (place.endsWith('/permission')) {
+      return [403, { message: 'Only admins can query all permissions' }];
+    }
+    const repository = repositories.find(({ full_name }) => place === `/repos/${full_name}`);
+    if (repository) {
+      return [200, repository];
+    }
     return place === '/repos/search' ? [200, { ok: true, data: [] }] : [404, { message: "The target couldn't be found." }];
   }
 }

@@ -118,17 +118,18 @@ func TestALinearRetryAfterA503StartsOneRun(t *testing.T) {
 
 		full := open(t, s.url, s.dir, noRate, func(o *webhook.IngressOptions) { o.HeldBytes, o.BodyTime = 1, time.Second })
 		slow := s.hook(penstock.AuthToken, nil)
+		id := "large"
 		body = append(signedBefore(23*time.Hour), bytes.Repeat([]byte(" "), 262_000)...)
 		testkit.Eventually(t, testkit.Patience*time.Minute, func() error {
 			full.holdRoom(slow)
 			full.post(path(slow), bearer(slow), []byte(`{"small": true}`)) // what was sent before this is read by then
-			if got := w.send(full, "large", body); got.status != http.StatusServiceUnavailable {
-				body = append(body, ' ') // it arrived too early: the next one has other bytes
+			if got := w.send(full, id, body); got.status != http.StatusServiceUnavailable {
+				id, body = id+"r", append(body, ' ') // it arrived too early: the next one is another one
 				return fmt.Errorf("got %d %s", got.status, got.body)
 			}
 			return nil
 		})
 		started = len(s.runs())
-		retry("no memory for bodies", "large", body, full)
+		retry("no memory for bodies", id, body, full)
 	}, noRate)
 }

@@ -13,6 +13,7 @@ type PullRequest struct {
 	Factory      string // "": the run has none
 	Connection   string // the uid of the forge
 	Base, Branch string
+	URL          string
 	Number       int64
 	Written      string // SHA-256 of the title and the text that the forge had after the last change
 }
@@ -32,15 +33,15 @@ func (fs Forges) PullRequests(ctx context.Context, o BranchOwner) ([]PullRequest
 // SetPullRequest stores what an output has opened or changed. It is open.
 func (fs ForgesTx) SetPullRequest(ctx context.Context, r PullRequest) error {
 	_, err := fs.tx.exec(ctx, `INSERT INTO pull_requests
-		(team, repository, owner, base, branch, number, written, run_id, factory_uid, connection, is_open, seen_at,
+		(team, repository, owner, base, branch, url, number, written, run_id, factory_uid, connection, is_open, seen_at,
 			created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, $11, $11, $11)
+		VALUES ($1, $2, $3, $4, $5, $12, $6, $7, $8, $9, $10, 1, $11, $11, $11)
 		ON CONFLICT (team, repository, owner, base) DO UPDATE SET
-			branch = excluded.branch, number = excluded.number, written = excluded.written,
+			branch = excluded.branch, url = excluded.url, number = excluded.number, written = excluded.written,
 			run_id = excluded.run_id, factory_uid = excluded.factory_uid, connection = excluded.connection, is_open = 1,
 			seen_at = excluded.seen_at, updated_at = excluded.updated_at`,
 		r.Team, r.Repository, r.Owner, r.Base, r.Branch, r.Number, r.Written, r.RunID, r.Factory, r.Connection,
-		int64(penstock.Now()))
+		int64(penstock.Now()), r.URL)
 	return wrapf(err, "store pull request %d", r.Number)
 }
 

@@ -34,6 +34,7 @@ CREATE TABLE pull_requests (
 	base TEXT NOT NULL,
 	branch TEXT NOT NULL,
 	number BIGINT NOT NULL,
+	url TEXT NOT NULL,
 	written TEXT NOT NULL, -- SHA-256 of the title and the text that the forge had after the last change
 	run_id TEXT NOT NULL,
 	created_at BIGINT NOT NULL,

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -222,6 +223,9 @@ func TestWhoMayStartRuns(t *testing.T) {
 		from := func(id int, login string) func(map[string]any) {
 			return in("sender", map[string]any{"id": id, "login": login})
 		}
+		second := w.connected(func(r *forge.ConnectRequest) { r.Name = "second" })
+		testkit.Exec(t, w.URL, `UPDATE forges SET bot = '{"login": "helper", "id": 50}' WHERE uid = '`+second.UID+"'")
+		w.forge.Answer(h.answer)
 		number := 100
 		for _, tt := range []struct {
 			name    string
@@ -237,6 +241,7 @@ func TestWhoMayStartRuns(t *testing.T) {
 			{"the bot in a public repository", issue(public, from(42, "penstock-bot")), "/sender", "own account"},
 			{"the bot, renamed", issue(from(42, "other")), "/sender", "own account"},
 			{"the bot, by name alone", issue(from(43, "Penstock-Bot")), "/sender", "own account"},
+			{"the bot of another connection to the forge", issue(from(50, "helper")), "/sender", "own account"},
 			{"another bot", issue(in("sender", map[string]any{"type": "Bot"})), "/permission", "is a bot"},
 			{"a bot of Gitea", issue(from(-2, "gitea-actions")), "/permission", "is a bot"},
 			{"nobody", issue(in("sender", map[string]any{"id": 0})), "/permission", "does not say who"},
@@ -501,6 +506,10 @@ func TestSecretsOfAConnectionAreReplaced(t *testing.T) {
 			}
 		}
 		testkit.Exec(t, w.URL, "DELETE FROM webhooks WHERE uid = '"+f.UID+"'") // as an earlier version has left it
+		checked, err := w.Connections.Check(t.Context(), w.admin(), f.UID)
+		if err != nil || !strings.Contains(checked.Checks[len(checked.Checks)-1].Detail, "rotate its secret") {
+			t.Errorf("%+v, %v", checked, err)
+		}
 		made, err := rotate(0)
 		if err != nil {
 			t.Fatal(err)
@@ -568,6 +577,9 @@ func TestAPullRequestBelongsToItsThread(t *testing.T) {
 			"closes: [{provider: github, event: pull_request_merged}]\n---\nFix it.\n"
 		files["automations/other.md"] = "---\nsubject: auto\ntriggers: [{provider: github, " +
 			"event: pull_request_review_submitted}]\n---\nReview it.\n"
+		files["automations/shared.md"] = strings.Replace(
+			files["automations/other.md"], "subject: auto", "subject: auto\nsubjectScope: factory", 1,
+		)
 		w.DefineFactory(files)
 		d := h.event("issues", issue())
 		row, err := w.Deps.Store.Runs.Find(t.Context(), store.DefaultTeam, d.Runs[0])
@@ -598,7 +610,9 @@ func TestAPullRequestBelongsToItsThread(t *testing.T) {
 		for _, m := range d.Matches {
 			subjects[m.Automation] = m.Subject
 		}
-		want := map[string]string{"fix": "github:acme/shop#7", "other": "github:acme/store#12"}
+		want := map[string]string{
+			"fix": "github:acme/shop#7", "other": "github:acme/store#12", "shared": "github:acme/store#12",
+		}
 		if diff := cmp.Diff(want, subjects); diff != "" || !slices.Contains(d.Runs, row.ID) {
 			t.Errorf("a review: %+v\n%s", d, diff)
 		}
@@ -713,6 +727,80 @@ func TestAPullRequestOfAForkStartsNothing(t *testing.T) {
 			if len(d.Runs) != tt.runs {
 				t.Errorf("%s: %+v", name, d)
 			}
+		}
+	})
+}
+
+// GitHub lists the pull requests of other repositories that have the same commit.
+func TestAChecksOwnPullRequestCounts(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hook(w.connected(nil))
+		files := team()
+		files["automations/fix.md"] = "---\nsubject: auto\ntriggers: [{provider: github, event: check_suite_completed}]\n" +
+			"---\nFix it.\n"
+		w.DefineFactory(files)
+		of := func(number, repository int) map[string]any {
+			return map[string]any{"number": number, "base": map[string]any{"repo": map[string]any{"id": repository}}}
+		}
+		d := h.event("check_suite", issue(func(body map[string]any) {
+			delete(body, "issue")
+			body["action"] = "completed"
+			body["check_suite"] = map[string]any{"head_branch": "x", "pull_requests": []any{of(7, 99), of(8, 5)}}
+		}))
+		if len(d.Matches) != 1 || d.Matches[0].Subject != "github:acme/shop#8" {
+			t.Errorf("got %+v", d)
+		}
+	})
+}
+
+// An event that has waited starts a run on its own repository. Without the connection it starts none, and says so.
+func TestAnEventThatHasWaited(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		f := w.connected(nil)
+		h := w.hook(f)
+		w.DefineFactory(team())
+		titled := func(n int, title string) store.Delivery {
+			return h.event("issues", issue(in("issue", map[string]any{"number": n, "title": title})))
+		}
+		wait := func(n int) (waiting store.Delivery) {
+			titled(n, "first")
+			a := w.Work()
+			waiting = titled(n, "second")
+			w.Finish(a.Lease, penstock.Result{State: penstock.StateFailed, Turn: 1})
+			return waiting
+		}
+		give := func(d store.Delivery) store.Delivery {
+			t.Helper()
+			if err := w.Subjects.GiveDue(t.Context(), penstock.Now().Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+			d, err := w.Deliveries.Read(t.Context(), w.admin(), "", h.uid, d.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		d := give(wait(1))
+		if len(d.Runs) != 1 {
+			t.Fatalf("got %+v", d)
+		}
+		row, err := w.Deps.Store.Runs.Find(t.Context(), store.DefaultTeam, d.Runs[0])
+		if err != nil || len(row.Config.Repositories) != 1 || row.Config.Repositories[0].Path != "acme/shop" ||
+			row.WebhookUID != f.UID || !strings.Contains(row.Prompt, `the connection "acme"`) {
+			t.Errorf("%+v, %v", row, err)
+		}
+		w.Finish(w.Work().Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1})
+		waiting := wait(2)
+		if err := w.Connections.Delete(t.Context(), w.admin(), f.UID); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Subjects.GiveDue(t.Context(), penstock.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		events, err := w.Deps.Store.Subjects.OfDeliveries(t.Context(), []string{waiting.ID})
+		if err != nil || len(events[waiting.ID]) != 1 ||
+			!strings.Contains(events[waiting.ID][0].Reason, "the connection of the event was deleted") {
+			t.Errorf("%+v, %v", events, err)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/request"
 	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/supply/secret"
 )
 
 // MaxSecretBytes limits the value of a managed secret. On Linux, an environment variable has up to
@@ -272,6 +273,27 @@ func secretContext(team, name string, version int64) string {
 func WebhookSecretContext(uid string, n int64) string {
 	return fmt.Sprintf("webhook\x00%s\x00%d", uid, n)
 }
+
+// GiveWebhookSecret makes value the current secret of a webhook. The previous one expires at once, or at until.
+func GiveWebhookSecret(
+	ctx context.Context, tx *store.Tx, keyset *secret.Keyset, uid, value string, until penstock.Time,
+) error {
+	n, err := tx.Webhooks().NextSecret(ctx, uid)
+	if err != nil {
+		return err
+	}
+	sealed, err := keyset.Seal([]byte(value), WebhookSecretContext(uid, n))
+	if err != nil {
+		return fmt.Errorf("seal a secret of webhook %s: %w", uid, err)
+	}
+	return tx.Webhooks().SetSecret(ctx, uid, store.SealedSecret{N: n, Sealed: sealed}, until)
+}
+
+// Limits of the secrets of webhooks, and of connections to forges.
+const (
+	MaxOverlapSeconds = 7 * 24 * 3600 // the longest time that an old one may stay valid
+	MaxWebhookSecrets = 5             // valid at once: each is tried on every delivery
+)
 
 // seal encrypts value as the next version of a secret.
 func (s *Secrets) seal(r *store.SecretRow, value string) error {

@@ -24,13 +24,10 @@ type RotateRequest struct {
 }
 
 // MaxOverlapSeconds is the longest time that an old secret may stay valid.
-const MaxOverlapSeconds = 7 * 24 * 3600
+const MaxOverlapSeconds = access.MaxOverlapSeconds
 
-// Limits of a webhook's secrets.
-const (
-	maxToken          = 1024 // characters of a token, which is part of a header or URL
-	maxWebhookSecrets = 5    // valid at once: each is tried on every delivery
-)
+// maxToken bounds the characters of a token, which is part of a header or URL.
+const maxToken = 1024
 
 // checkWebhookSecret returns why value cannot be the secret of w. The message does not contain
 // it.
@@ -251,7 +248,7 @@ func (s *Webhooks) GiveWebhook(
 ) error {
 	var until penstock.Time
 	if overlapSeconds > 0 {
-		if len(w.Sealed) >= maxWebhookSecrets {
+		if len(w.Sealed) >= access.MaxWebhookSecrets {
 			return penstock.Errorf(
 				penstock.CodeConflict,
 				"the webhook already has %d valid secrets: rotate without an overlap, or wait until one expires",
@@ -260,15 +257,7 @@ func (s *Webhooks) GiveWebhook(
 		}
 		until = penstock.Now().Add(time.Duration(overlapSeconds) * time.Second)
 	}
-	n, err := tx.Webhooks().NextSecret(ctx, w.UID)
-	if err != nil {
-		return err
-	}
-	sealed, err := s.keyset.Seal([]byte(value), access.WebhookSecretContext(w.UID, n))
-	if err != nil {
-		return fmt.Errorf("seal a secret of webhook %s: %w", w.UID, err)
-	}
-	return tx.Webhooks().SetSecret(ctx, w.UID, store.SealedSecret{N: n, Sealed: sealed}, until)
+	return access.GiveWebhookSecret(ctx, tx, s.keyset, w.UID, value, until)
 }
 
 // openWebhookSecret decrypts one of a webhook's secrets.

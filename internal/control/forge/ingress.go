@@ -3,7 +3,6 @@ package forge
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -13,12 +12,6 @@ import (
 
 // IngressPath is the start of the path to which forges send deliveries. The uid of the connection follows.
 const IngressPath = "/webhooks/f/"
-
-// The limits of the secrets with which a forge signs deliveries.
-const (
-	maxSecrets = 5 // valid at once: each is tried on every delivery
-	maxOverlap = 7 * 24 * time.Hour
-)
 
 // SecretRequest replaces the secret with which a forge signs deliveries.
 type SecretRequest struct {
@@ -57,16 +50,8 @@ func (c *Connections) addIngress(ctx context.Context, tx *store.Tx, row store.Fo
 func (c *Connections) giveSecret(
 	ctx context.Context, tx *store.Tx, uid string, until penstock.Time,
 ) (secret string, err error) {
-	n, err := tx.Webhooks().NextSecret(ctx, uid)
-	if err != nil {
-		return "", err
-	}
 	secret = rand.Text()
-	sealed, err := c.keyset.Seal([]byte(secret), access.WebhookSecretContext(uid, n))
-	if err != nil {
-		return "", fmt.Errorf("seal the secret of connection %s: %w", uid, err)
-	}
-	return secret, tx.Webhooks().SetSecret(ctx, uid, store.SealedSecret{N: n, Sealed: sealed}, until)
+	return secret, access.GiveWebhookSecret(ctx, tx, c.keyset, uid, secret, until)
 }
 
 // RotateSecret gives a connection a new secret for its deliveries, which only this response shows.
@@ -76,8 +61,8 @@ func (c *Connections) RotateSecret(
 	if _, err := c.find(ctx, p, uid); err != nil {
 		return penstock.Forge{}, err
 	}
-	if most := int64(maxOverlap / time.Second); req.OverlapSeconds < 0 || req.OverlapSeconds > most {
-		return penstock.Forge{}, penstock.Invalid("/overlap_seconds", "must be from 0 to %d", most)
+	if req.OverlapSeconds < 0 || req.OverlapSeconds > access.MaxOverlapSeconds {
+		return penstock.Forge{}, penstock.Invalid("/overlap_seconds", "must be from 0 to %d", access.MaxOverlapSeconds)
 	}
 	return access.Edit(ctx, c.responses, p, func(tx *store.Tx) (penstock.Forge, error) {
 		row, err := tx.Forges().Lock(ctx, p.Team, uid)
@@ -90,7 +75,7 @@ func (c *Connections) RotateSecret(
 		case penstock.CodeOf(err) == penstock.CodeNotFound: // an earlier version has made the connection
 			secret, err = c.addIngress(ctx, tx, row)
 		case err != nil:
-		case req.OverlapSeconds > 0 && len(ingress.Sealed) >= maxSecrets:
+		case req.OverlapSeconds > 0 && len(ingress.Sealed) >= access.MaxWebhookSecrets:
 			err = penstock.Errorf(penstock.CodeConflict,
 				"the connection already has %d valid secrets: rotate without an overlap, or wait until one expires",
 				len(ingress.Sealed))

@@ -1,5 +1,5 @@
 import { Penstock } from '@penstock/sdk';
-import { expect, test } from './world.ts';
+import { choose, expect, test } from './world.ts';
 
 test('a secret is stored, gets another value, and is deleted, and nothing shows a value', async ({ world }) => {
   const { page, server } = world;
@@ -47,8 +47,7 @@ test('a key is shown once, works, and is refused from the moment on at which it 
   await page.getByLabel('Name').fill(attack);
   await page.getByLabel('runs:read').check();
   await page.getByLabel('factories:read').check();
-  await page.getByRole('combobox', { name: 'Expires' }).click();
-  await page.getByRole('option', { name: 'In 30 days' }).click();
+  await choose(page.getByRole('combobox', { name: 'Expires' }), { name: 'In 30 days' });
   await world.look('keys-new');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   const key = (await page.getByRole('region', { name: 'the key', exact: true }).textContent()) ?? '';

@@ -1,5 +1,5 @@
 import type { RunItem } from '@penstock/sdk';
-import { expect, test } from './world.ts';
+import { choose, expect, test } from './world.ts';
 
 test('an automation is made, its filter tested on what came and on a payload, and it fires', async ({ world }) => {
   const { page, server } = world;
@@ -21,8 +21,7 @@ test('an automation is made, its filter tested on what came and on a payload, an
   const trigger = page.getByRole('group', { name: 'Trigger 1' });
   await trigger.getByText('Choose at least one webhook.').waitFor();
   expect(await page.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true);
-  await trigger.getByRole('combobox', { name: 'Webhooks' }).click();
-  await page.getByRole('option', { name: 'ci' }).click();
+  await choose(trigger.getByRole('combobox', { name: 'Webhooks' }), { name: 'ci' });
   await page.keyboard.press('Escape');
   const filter = trigger.getByRole('textbox', { name: 'Filter' });
   const write = async (text: string): Promise<void> => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Server } from './server.ts';
-import { expect, test as plain } from './world.ts';
+import { choose, expect, test as plain } from './world.ts';
 
 /** A receiver of messages on this machine, which answers with a status and a text that a test sets, and with 410 at /gone. */
 interface Receiver {
@@ -70,8 +70,7 @@ test('an endpoint is made, tried, rotated, disabled and deleted', async ({ world
     ['Events', 'run.created'],
     ['Factories', 'payments'],
   ] as const) {
-    await dialog.getByRole('combobox', { name: field }).fill(choice);
-    await page.getByRole('option', { name: choice }).click();
+    await choose(dialog.getByRole('combobox', { name: field }), { name: choice }, choice);
     await page.keyboard.press('Tab');
   }
   await dialog.getByLabel('Description').fill('Pages <b>the</b> people on call');
@@ -160,8 +159,7 @@ test('the link of a line in Slack leads to the run', async ({ world, receiver })
   await page.getByRole('button', { name: 'New endpoint' }).first().click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('URL').fill(receiver.url);
-  await dialog.getByRole('combobox', { name: 'Format' }).click();
-  await page.getByRole('option', { name: /Mattermost/ }).click();
+  await choose(dialog.getByRole('combobox', { name: 'Format' }), { name: /Mattermost/ });
   await dialog.getByText('The channel sees titles of runs.').waitFor();
   await dialog.getByRole('button', { name: 'Create' }).click();
   await dialog.getByText('Its messages are not signed').waitFor();
@@ -182,8 +180,7 @@ test('a Slack app is set up and changed, and its secrets are never shown', async
   await world.signIn('/event-endpoints');
   await page.getByRole('button', { name: 'New endpoint' }).first().click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByRole('combobox', { name: 'Format' }).click();
-  await page.getByRole('option', { name: /Slack app/ }).click();
+  await choose(dialog.getByRole('combobox', { name: 'Format' }), { name: /Slack app/ });
   await dialog.getByLabel('URL').fill(api);
   await dialog.getByLabel('Description').fill('questions');
   await dialog.getByLabel('Channel').fill('C024BE91L');

@@ -1,7 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { Forge } from './forge.ts';
 import { Server } from './server.ts';
-import { expect, test as plain, type World } from './world.ts';
+import { choose, expect, test as plain, type World } from './world.ts';
 
 const test = plain.extend<{ forge: Forge; server: Server }>({
   forge: [
@@ -40,8 +40,7 @@ test('a forge is connected, checked, given another token and deleted', async ({ 
   await dialog.getByLabel('Name').fill('acme');
   await dialog.getByLabel(/^Token/).fill('wr0ng');
   expect(await connect.isDisabled(), 'GitHub needs no URL').toBe(false);
-  await dialog.getByRole('combobox', { name: 'Provider' }).click();
-  await page.getByRole('option', { name: 'Gitea or Forgejo' }).click();
+  await choose(dialog.getByRole('combobox', { name: 'Provider' }), { name: 'Gitea or Forgejo' });
   expect(await connect.isDisabled(), 'the URL is missing').toBe(true);
   await dialog.getByLabel('URL').fill(forge.url);
   await dialog.getByLabel('Repositories').fill('acme/*, shop');
@@ -185,8 +184,7 @@ test('a new connection shows its URL and secret once, and its page why an event 
   await page.getByRole('button', { name: 'Connect' }).last().click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name').fill('events');
-  await dialog.getByRole('combobox', { name: 'Provider' }).click();
-  await page.getByRole('option', { name: 'Gitea or Forgejo' }).click();
+  await choose(dialog.getByRole('combobox', { name: 'Provider' }), { name: 'Gitea or Forgejo' });
   await dialog.getByLabel('URL').fill(forge.url);
   await dialog.getByLabel(/^Token/).fill('t0ken');
   await dialog.getByRole('button', { name: 'Connect' }).click();
@@ -304,8 +302,7 @@ test('the secret of a connection is rotated, its log is paged, and an error of t
   const dialog = page.getByRole('dialog');
   const rotate = async (overlap: string): Promise<string | null> => {
     await page.getByRole('button', { name: 'Rotate secret' }).click();
-    await dialog.getByRole('combobox', { name: 'The old secret' }).click();
-    await page.getByRole('option', { name: overlap }).click();
+    await choose(dialog.getByRole('combobox', { name: 'The old secret' }), { name: overlap });
     await world.look('forge-rotate');
     await dialog.getByRole('button', { name: 'Rotate' }).click();
     const secret = await dialog.getByRole('region', { name: 'Secret' }).textContent();

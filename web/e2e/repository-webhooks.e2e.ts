@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Server } from './server.ts';
-import { expect, patience, test as shared } from './world.ts';
+import { choose, expect, patience, test as shared } from './world.ts';
 
 /** Tests with a server that takes factories from repositories of this machine. */
 const test = shared.extend<{ server: Server; repository: string }>({
@@ -77,8 +77,7 @@ test('what comes from a repository is edited there; its secrets, and whether it 
 
   await page.getByRole('button', { name: 'Rotate secret' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByRole('combobox', { name: 'The old secret' }).click();
-  await page.getByRole('option', { name: 'Stops at once' }).click();
+  await choose(dialog.getByRole('combobox', { name: 'The old secret' }), { name: 'Stops at once' });
   await dialog.getByRole('button', { name: 'Rotate' }).click();
   const secret = await dialog.getByRole('region', { name: 'Secret' }).textContent();
   await dialog.getByRole('button', { name: 'I have copied it' }).click();

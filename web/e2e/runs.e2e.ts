@@ -1,4 +1,4 @@
-import { expect, hold, test } from './world.ts';
+import { choose, expect, hold, test } from './world.ts';
 
 test('the first visit teaches how to start', async ({ world }) => {
   const { page } = world;
@@ -43,8 +43,7 @@ test('a run can choose a harness that is ready, and the form says why others are
   expect(await claude.getAttribute('data-combobox-disabled')).toBe('true');
   await world.look('new-run-harness');
   await page.getByRole('option', { name: 'Built-in agent' }).click();
-  await page.getByRole('combobox', { name: 'Model' }).click();
-  await page.getByRole('option', { name: /offline/i }).click();
+  await choose(page.getByRole('combobox', { name: 'Model' }), { name: /offline/i });
   await page.getByRole('button', { name: 'Start' }).click();
   await page.waitForURL('**/runs/*-*');
   await page.getByText('chosen', { exact: true }).waitFor();
@@ -143,8 +142,7 @@ test('every filter of the API can be set, by name where it is of something that 
   const chips = page.getByRole('group', { name: 'Applied filters' });
   const filterBy = async (name: string): Promise<void> => {
     await chips.getByRole('button', { name: 'Filter', exact: true }).click();
-    await chips.getByRole('combobox', { name: 'Filter by' }).fill(name);
-    await page.getByRole('option', { name, exact: true }).click();
+    await choose(chips.getByRole('combobox', { name: 'Filter by' }), { name, exact: true }, name);
   };
   await filterBy('Factory');
   await page.getByRole('option', { name: 'named' }).click();
@@ -153,15 +151,13 @@ test('every filter of the API can be set, by name where it is of something that 
   await page.getByText('Factory: named').waitFor();
   await expect.poll(() => page.getByRole('table', { name: 'Runs' }).getByRole('link').allTextContents()).toEqual(['Of the factory']);
   await filterBy('Automation');
-  await chips.getByRole('combobox', { name: 'Automation' }).fill('an-id-that-nobody-has');
-  await page.getByRole('option', { name: 'an-id-that-nobody-has' }).click();
+  await choose(chips.getByRole('combobox', { name: 'Automation' }), { name: 'an-id-that-nobody-has' }, 'an-id-that-nobody-has');
   await page.waitForURL('**automation_id=an-id-that-nobody-has');
   await page.getByText('No runs match').waitFor();
 
   await page.getByRole('button', { name: 'New run' }).first().click();
   await page.getByRole('textbox', { name: 'Prompt' }).fill('demo: say x');
-  await page.getByRole('dialog').getByRole('combobox', { name: 'Agent' }).click();
-  await page.getByRole('option', { name: 'foreman (named)' }).click();
+  await choose(page.getByRole('dialog').getByRole('combobox', { name: 'Agent' }), { name: 'foreman (named)' });
   await page.getByRole('button', { name: 'Start' }).click();
   await page.waitForURL('**/runs/*-*');
   await page.getByRole('complementary').getByRole('link', { name: 'named' }).waitFor();

@@ -1,4 +1,4 @@
-import { expect, test } from './world.ts';
+import { choose, expect, test } from './world.ts';
 
 test('an environment is made, edited, used and deleted', async ({ world }) => {
   const { page, server } = world;
@@ -71,8 +71,7 @@ test('a schedule tells when it fires while it is typed, is paused, resumed, edit
   await expect.poll(async () => (await server.api.schedules.list()).schedules[0]?.enabled).toBe(true);
   await row.getByRole('button', { name: 'Edit' }).click();
   await page.getByLabel('Prompt').fill('Check every picture');
-  await page.getByRole('combobox', { name: 'If a run has not ended' }).click();
-  await page.getByRole('option', { name: 'Start none' }).click();
+  await choose(page.getByRole('combobox', { name: 'If a run has not ended' }), { name: 'Start none' });
   await page.getByRole('combobox', { name: 'Time zone' }).fill('Asia/Atlantis');
   await page.getByText(/must be an IANA time zone/).waitFor();
   await page.getByRole('combobox', { name: 'Time zone' }).fill('Asia/Kathmandu'); // which this browser does not list

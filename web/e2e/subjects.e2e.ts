@@ -1,4 +1,4 @@
-import { expect, test, type World } from './world.ts';
+import { choose, expect, test, type World } from './world.ts';
 
 /** An automation whose deliveries are about {{repo}}#{{pr}}, and how to deliver about one. */
 async function about({ server: { api } }: World, name: string, prompt: string, rules = {}) {
@@ -33,8 +33,7 @@ test('deliveries about one subject have one run, and each page links to the othe
   await world.signIn('/runs');
   await page.getByRole('row', { name: /acme\/shop#8/ }).waitFor();
   await page.getByRole('button', { name: 'Filter', exact: true }).click();
-  await page.getByRole('combobox', { name: 'Filter by' }).click();
-  await page.getByRole('option', { name: 'Subject' }).click();
+  await choose(page.getByRole('combobox', { name: 'Filter by' }), { name: 'Subject' });
   await page.getByRole('textbox', { name: 'Subject' }).fill('acme/shop#7');
   await page.keyboard.press('Enter');
   await page.waitForURL('**subject=acme%2Fshop%237');
@@ -143,8 +142,7 @@ test('the rules of a subject are edited, errors are at their field, and an empti
 
   await keep.fill('2d');
   await quiet.fill('');
-  await page.getByRole('combobox', { name: 'While its run works, events' }).click();
-  await page.getByRole('option', { name: 'Follow one by one' }).click();
+  await choose(page.getByRole('combobox', { name: 'While its run works, events' }), { name: 'Follow one by one' });
   await page.getByRole('button', { name: 'Save' }).click();
   await expect.poll(async () => (await rules()).when_busy).toBe('queue');
   const { subject, keep: kept, quiet: cleared, prompt } = await rules();
@@ -160,18 +158,14 @@ test('what continues and what closes a subject is edited, and an error of one is
   const one = (name: string) => page.getByRole('group', { name });
   for (const name of ['Continues on', 'Closed by']) {
     await page.getByRole('button', { name: `Add “${name}”` }).click();
-    await one(`${name} 1`).getByRole('combobox', { name: 'When' }).click();
-    await page.getByRole('option', { name: /^GitHub/i }).click();
-    await one(`${name} 1`).getByRole('combobox', { name: 'Event' }).fill('closed');
-    await page.getByRole('option', { name: /pull request closed/i }).click();
+    await choose(one(`${name} 1`).getByRole('combobox', { name: 'When' }), { name: /^GitHub/i });
+    await choose(one(`${name} 1`).getByRole('combobox', { name: 'Event' }), { name: /pull request closed/i }, 'closed');
   }
-  await page.getByRole('combobox', { name: 'While its run works, events' }).click();
-  await page.getByRole('option', { name: 'Start a run of their own' }).click();
+  await choose(page.getByRole('combobox', { name: 'While its run works, events' }), { name: 'Start a run of their own' });
   await save.click();
   await page.getByText('needs another when_busy than parallel').first().waitFor();
   await world.look('automation-closes-error');
-  await page.getByRole('combobox', { name: 'While its run works, events' }).click();
-  await page.getByRole('option', { name: 'Follow one by one' }).click();
+  await choose(page.getByRole('combobox', { name: 'While its run works, events' }), { name: 'Follow one by one' });
   await page.getByRole('checkbox', { name: 'Closing also cancels the run' }).uncheck();
   await save.click();
   const closed = [{ provider: 'github', event: 'pull_request_closed' }];

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import type { Known, SignaturePreset, SignatureScheme, Webhook } from '@penstock/sdk';
 import type { Route } from 'playwright-core';
 import { firstDelivery } from '../src/pages/webhooks/command.ts';
-import { expect, test, type World } from './world.ts';
+import { choose, expect, test, type World } from './world.ts';
 
 const run = promisify(execFile);
 
@@ -18,15 +18,12 @@ async function factoryOf({ server }: World, name: string): Promise<string> {
 async function begin({ page }: World, factory: string, name: string): Promise<void> {
   await page.getByRole('button', { name: 'New webhook' }).first().click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByRole('combobox', { name: 'Factory' }).click();
-  await page.getByRole('option', { name: factory, exact: true }).click();
+  await choose(dialog.getByRole('combobox', { name: 'Factory' }), { name: factory, exact: true });
   await dialog.getByRole('textbox', { name: 'Name', exact: true }).fill(name);
 }
 
 async function pickSender({ page }: World, sender: string): Promise<void> {
-  await page.getByRole('combobox', { name: 'Sender' }).click();
-  await page.getByRole('combobox', { name: 'Sender' }).fill(sender);
-  await page.getByRole('option', { name: sender, exact: true }).click();
+  await choose(page.getByRole('combobox', { name: 'Sender' }), { name: sender, exact: true }, sender);
 }
 
 /** Runs a command for a first delivery, which must be accepted. */
@@ -288,8 +285,7 @@ test('a secret is rotated, and the old one is refused at once or after its overl
   const rotate = async (overlap?: string): Promise<string | null> => {
     await page.getByRole('button', { name: 'Rotate secret' }).click();
     if (overlap) {
-      await dialog.getByRole('combobox', { name: 'The old secret' }).click();
-      await page.getByRole('option', { name: overlap }).click();
+      await choose(dialog.getByRole('combobox', { name: 'The old secret' }), { name: overlap });
       await world.look('webhook-rotate');
     }
     await dialog.getByRole('button', { name: 'Rotate' }).click();
@@ -408,26 +404,25 @@ test('a test delivery has the payload that was chosen', async ({ world }) => {
   const dialog = page.getByRole('dialog');
   const outcome = page.getByRole('status', { name: 'Test delivery' });
   const sent = async () => (await server.api.deliveries.list(uid, hook.uid)).items;
-  const choose = async (payload?: string) => {
+  const choosePayload = async (payload?: string) => {
     await page.getByRole('button', { name: 'Choose a payload…' }).click();
     if (payload) {
-      await dialog.getByRole('combobox', { name: 'Payload' }).click();
-      await page.getByRole('option', { name: payload, exact: true }).click();
+      await choose(dialog.getByRole('combobox', { name: 'Payload' }), { name: payload, exact: true });
     }
   };
   const send = () => dialog.getByRole('button', { name: 'Send test' }).click();
 
-  await choose();
+  await choosePayload();
   await send();
   await dialog.getByText('The webhook has accepted no delivery yet.').waitFor();
   await dialog.getByRole('button', { name: 'Close' }).last().click();
 
-  await choose('pull_request_opened');
+  await choosePayload('pull_request_opened');
   await send();
   await outcome.getByText('HTTP 202, 1 run started').waitFor();
   expect(await sent()).toHaveLength(1);
 
-  await choose('A payload to paste');
+  await choosePayload('A payload to paste');
   expect(await dialog.getByRole('button', { name: 'Send test' }).isDisabled()).toBe(true);
   await dialog.getByRole('textbox', { name: 'JSON' }).fill('{"action": "closed"');
   await send();
@@ -439,7 +434,7 @@ test('a test delivery has the payload that was chosen', async ({ world }) => {
   await outcome.getByText('HTTP 202, 1 run started').waitFor();
   await expect.poll(async () => (await sent()).length).toBe(2);
 
-  await choose();
+  await choosePayload();
   await send();
   await expect.poll(async () => (await sent()).length).toBe(3);
   const [last] = await sent();

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import axe, { type AxeResults, type RunOptions } from 'axe-core';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, errors, type Locator, type Page } from 'playwright-core';
 import { test as base, expect } from 'vitest';
 import { onPostgres, Server } from './server.ts';
 
@@ -54,6 +54,32 @@ export async function hold(page: Page, address: string): Promise<{ release(): vo
     await route.continue();
   });
   return { release, requests: () => requests };
+}
+
+/**
+ * Chooses an option of a field's list, after typing into the field. A list is hidden while its field is out of sight, and a click that
+ * has to be tried again scrolls; so the field is shown and the list opened again.
+ */
+export async function choose(field: Locator, option: { name: string | RegExp; exact?: boolean }, typed?: string): Promise<void> {
+  for (let left = 9; ; left -= 1) {
+    await field.scrollIntoViewIfNeeded();
+    if (typed !== undefined) {
+      await field.fill(typed);
+    } else if ((await field.getAttribute('aria-expanded')) !== 'true') {
+      await field.click();
+    }
+    try {
+      await field
+        .page()
+        .getByRole('option', option)
+        .click({ timeout: patience / 10 });
+      return;
+    } catch (error) {
+      if (left === 0 || !(error instanceof errors.TimeoutError)) {
+        throw error;
+      }
+    }
+  }
 }
 
 /** A fixture: a browser. */

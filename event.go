@@ -112,6 +112,7 @@ const (
 	TimelinePodCreated      = "pod_created"       // a launcher created the Job of the execution
 	TimelinePodWaiting      = "pod_waiting"       // what keeps the Pod from starting, each time it changes
 	TimelineFollowup        = "followup_received"
+	TimelineChecksFailed    = "checks_failed"       // of a commit that the run has pushed
 	TimelineRewound         = "rewound"             // the run went back to an earlier turn
 	TimelineInterrupt       = "interrupt_requested" // a caller asked to end the agent's turn
 	TimelineStalled         = "run_stalled"         // it works, but has had no event for some time

@@ -9,10 +9,11 @@ import (
 
 // ForgeSettings are what runs may do on the forges of their repositories. Each value is inherited by itself.
 type ForgeSettings struct {
-	Push    *PushSettings   `json:"push,omitempty"`
-	Outputs *OutputSettings `json:"outputs,omitempty"`
+	Push      *PushSettings     `json:"push,omitempty"`
+	Outputs   *OutputSettings   `json:"outputs,omitempty"`
+	Followups *FollowupSettings `json:"followups,omitempty"`
 	// Policy is what Push means for a run, together with everything that the run inherits, and OutputPolicy what
-	// Outputs means. Only runs have them. They are ignored in requests.
+	// Outputs and Followups mean. Only runs have them. They are ignored in requests.
 	Policy       *PushPolicy   `json:"policy,omitempty"`
 	OutputPolicy *OutputPolicy `json:"output_policy,omitempty"`
 }
@@ -63,7 +64,8 @@ func (f *ForgeSettings) Values() []string {
 	if f == nil {
 		return nil
 	}
-	return valuesOf("outputs", reflect.ValueOf(f.Outputs), valuesOf("push", reflect.ValueOf(f.Push), nil))
+	names := valuesOf("outputs", reflect.ValueOf(f.Outputs), valuesOf("push", reflect.ValueOf(f.Push), nil))
+	return valuesOf("followups", reflect.ValueOf(f.Followups), names)
 }
 
 func valuesOf(name string, v reflect.Value, names []string) []string {
@@ -91,6 +93,7 @@ func (f *ForgeSettings) Over(weaker *ForgeSettings) *ForgeSettings {
 		if !layer.IsZero() {
 			fill(reflect.ValueOf(&merged.Push).Elem(), reflect.ValueOf(layer.Push))
 			fill(reflect.ValueOf(&merged.Outputs).Elem(), reflect.ValueOf(layer.Outputs))
+			fill(reflect.ValueOf(&merged.Followups).Elem(), reflect.ValueOf(layer.Followups))
 		}
 	}
 	return &merged
@@ -121,7 +124,8 @@ func (f *ForgeSettings) Check(at string) []FieldError {
 		return nil
 	}
 	f.Policy, f.OutputPolicy = nil, nil
-	return append(f.Push.check(at+"/push"), f.Outputs.check(at+"/outputs")...)
+	errs := append(f.Push.check(at+"/push"), f.Outputs.check(at+"/outputs")...)
+	return append(errs, f.Followups.check(at+"/followups")...)
 }
 
 func (p *PushSettings) check(at string) []FieldError {

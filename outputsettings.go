@@ -31,6 +31,12 @@ type OutputBounds struct {
 	Comment     *int `json:"comment,omitempty"`
 }
 
+// FollowupSettings are what continues runs that have opened pull requests.
+type FollowupSettings struct {
+	// Checks is how many commits of a run whose checks fail it is told of, without a person in between.
+	Checks *int `json:"checks,omitempty"`
+}
+
 // OutputPolicy says which outputs a run may declare, and what happens to them.
 type OutputPolicy struct {
 	// OpenLimit is how many pull requests of a factory may be open. 0: none.
@@ -39,11 +45,17 @@ type OutputPolicy struct {
 	// stands for the ref of the repository in the run, and its default branch.
 	Base [][]string `json:"base"`
 	// Draft is what a pull request is unless its declaration says otherwise.
-	Draft     bool         `json:"draft"`
-	Labels    []string     `json:"labels,omitempty"`
-	Reviewers []string     `json:"reviewers,omitempty"`
-	Limits    OutputLimits `json:"limits"`
-	Approval  string       `json:"approval"`
+	Draft     bool           `json:"draft"`
+	Labels    []string       `json:"labels,omitempty"`
+	Reviewers []string       `json:"reviewers,omitempty"`
+	Limits    OutputLimits   `json:"limits"`
+	Approval  string         `json:"approval"`
+	Followups FollowupPolicy `json:"followups,omitzero"`
+}
+
+// FollowupPolicy is what [FollowupSettings] mean for a run.
+type FollowupPolicy struct {
+	Checks int64 `json:"checks"` // 0: none
 }
 
 // OutputLimits bound the outputs of a turn.
@@ -77,7 +89,8 @@ func Approvals() []string { return []string{ApprovalNever, ApprovalProtected, Ap
 const (
 	MaxOutputs   = 20 // of a turn, of all kinds together
 	MaxOpenLimit = 1000
-	MaxLabel     = 50 // characters; GitHub and Gitea have this limit
+	MaxLabel     = 50  // characters; GitHub and Gitea have this limit
+	MaxChecks    = 100 // commits of a run whose checks fail
 	maxLabels    = 20
 	maxReviewers = 15 // GitHub asks no more
 )
@@ -86,7 +99,7 @@ const (
 func DefaultOutputPolicy() OutputPolicy {
 	return OutputPolicy{
 		OpenLimit: 5, Base: [][]string{{}}, Draft: true, Limits: OutputLimits{PullRequest: 1, Comment: 3},
-		Approval: ApprovalProtected,
+		Approval: ApprovalProtected, Followups: FollowupPolicy{Checks: 3},
 	}
 }
 
@@ -134,6 +147,15 @@ func (s *OutputSettings) check(at string) []FieldError {
 	return c.errs
 }
 
+func (s *FollowupSettings) check(at string) []FieldError {
+	if s == nil {
+		return nil
+	}
+	c := settingsCheck{at: at}
+	c.limit("/checks", s.Checks, 0, MaxChecks)
+	return c.errs
+}
+
 // names checks a list in which each name is once, in any case.
 func (c *settingsCheck) names(pointer string, list []string, most int, wrong func(string) string) {
 	if len(list) > most {
@@ -159,14 +181,20 @@ func hasName(list []string, name string) bool {
 // PolicyOfOutputs returns what the settings of all layers mean, without a request.
 func (f *ForgeSettings) PolicyOfOutputs() OutputPolicy {
 	p := DefaultOutputPolicy()
-	if f == nil || f.Outputs == nil {
+	if f == nil {
 		return p
 	}
-	s := f.Outputs
 	set := func(to *int64, from *int) {
 		if from != nil {
 			*to = int64(*from)
 		}
+	}
+	if f.Followups != nil {
+		set(&p.Followups.Checks, f.Followups.Checks)
+	}
+	s := f.Outputs
+	if s == nil {
+		return p
 	}
 	if pr := s.PullRequest; pr != nil {
 		set(&p.OpenLimit, pr.OpenLimit)
@@ -192,10 +220,17 @@ func (f *ForgeSettings) PolicyOfOutputs() OutputPolicy {
 // Narrow returns p with what a request asks for, and an error for each value that would allow more, with JSON
 // pointers below at.
 func (p OutputPolicy) Narrow(req *ForgeSettings, at string) (OutputPolicy, []FieldError) {
-	if req == nil || req.Outputs == nil {
+	if req == nil {
 		return p, nil
 	}
-	c, s := settingsCheck{at: at + "/outputs"}, req.Outputs
+	c, s := settingsCheck{at: at + "/followups"}, req.Outputs
+	if req.Followups != nil {
+		c.lower("/checks", &p.Followups.Checks, req.Followups.Checks)
+	}
+	if s == nil {
+		return p, c.errs
+	}
+	c.at = at + "/outputs"
 	if pr := s.PullRequest; pr != nil {
 		c.lower("/pull_request/open_limit", &p.OpenLimit, pr.OpenLimit)
 		if pr.Base != nil {
@@ -247,6 +282,7 @@ func (p OutputPolicy) Within(q OutputPolicy) OutputPolicy {
 	}
 	p.Limits.PullRequest = min(p.Limits.PullRequest, q.Limits.PullRequest)
 	p.Limits.Comment = min(p.Limits.Comment, q.Limits.Comment)
+	p.Followups.Checks = min(p.Followups.Checks, q.Followups.Checks)
 	if slices.Index(Approvals(), q.Approval) > slices.Index(Approvals(), p.Approval) {
 		p.Approval = q.Approval
 	}

@@ -36,7 +36,7 @@ func (r *Rules) jobs() []job {
 		{"give events to the runs on their subjects", store.TopicSubjects, time.Second, r.atNow(r.Subjects.GiveDue)},
 		{"send messages to event endpoints", store.TopicEndpoints, time.Second, r.Endpoints.Send},
 		{"do outputs on forges", store.TopicOutputs, time.Second, r.Outputs.DoDue},
-		{"look at open pull requests", "", 30 * time.Second, r.Connections.LookAtPulls},
+		{"look at open pull requests", "", 30 * time.Second, r.Outputs.LookAtPulls},
 		{"check connections to forges", "", 30 * time.Second, r.Connections.CheckDue},
 		{"clear old messages to event endpoints", "", 10 * time.Minute, r.Endpoints.ClearOld},
 		{"clear old subjects", "", 10 * time.Minute, r.Subjects.ClearSubjects},

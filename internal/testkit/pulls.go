@@ -18,7 +18,8 @@ type Pulls struct {
 	url      string // of the forge
 	pulls    []map[string]any
 	comments []map[string]any
-	labels   []string       // of the repository, from the id 1
+	labels   []string // of the repository, from the id 1
+	statuses []map[string]any
 	asked    map[int]string // the reviewers of a pull request, each once, with spaces between
 	fault    func(method, path string) PullFault
 }
@@ -126,6 +127,27 @@ func (p *Pulls) review(n int, req map[string]any) (status int, body any) {
 	return http.StatusCreated, []any{}
 }
 
+// Status reports the state of a check of each commit.
+func (p *Pulls) Status(check, state string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.statuses = append(p.statuses, map[string]any{
+		"id": len(p.statuses) + 1, "context": check, "status": state, "description": check + " says " + state,
+		"target_url": "https://ci.example.com/" + check,
+	})
+}
+
+// NewCommit gives the pull request another commit, whose checks nobody has reported.
+func (p *Pulls) NewCommit(number int, commit string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.statuses = nil
+	head, _ := p.pulls[number-1]["head"].(map[string]any)
+	head = maps.Clone(head)
+	head["sha"] = commit
+	p.pulls[number-1]["head"] = head
+}
+
 // Open opens a pull request, as a person does.
 func (p *Pulls) Open(title, body, head, base string) {
 	p.mu.Lock()
@@ -140,6 +162,9 @@ func (p *Pulls) Edit(number int, change map[string]any) {
 	maps.Copy(p.pulls[number-1], change)
 }
 
+// pushedCommit is the last one of the branch of a new pull request.
+var pushedCommit = strings.Repeat("a", 40)
+
 func (p *Pulls) open(req map[string]any) map[string]any {
 	repo := map[string]any{"id": 7}
 	n := len(p.pulls) + 1
@@ -147,7 +172,7 @@ func (p *Pulls) open(req map[string]any) map[string]any {
 	one := map[string]any{
 		"number": n, "html_url": fmt.Sprintf("%s/acme/shop/pulls/%d", p.url, n), "state": "open", "title": title,
 		"draft": strings.HasPrefix(title, "WIP: "), "body": req["body"],
-		"head": map[string]any{"ref": req["head"], "repo": repo}, "base": map[string]any{"ref": req["base"], "repo": repo},
+		"head": map[string]any{"ref": req["head"], "sha": pushedCommit, "repo": repo}, "base": map[string]any{"ref": req["base"], "repo": repo},
 	}
 	p.pulls = append(p.pulls, one)
 	return one
@@ -196,6 +221,8 @@ func (p *Pulls) do(r *http.Request, path string) (status int, body any) {
 	switch {
 	case path == "":
 		return http.StatusOK, map[string]any{"id": 7, "full_name": "acme/shop", "default_branch": "main"}
+	case strings.HasPrefix(path, "/commits/"):
+		return http.StatusOK, map[string]any{"state": "pending", "statuses": append([]map[string]any{}, p.statuses...)}
 	case path == "/labels":
 		return p.label(r, 0, req)
 	case path == "/pulls" && r.Method == http.MethodGet:

@@ -8,8 +8,14 @@ import (
 
 // Forge is what runs may do on the forges of their repositories.
 type Forge struct {
-	Push    *Push    `json:"push,omitzero" about:"What runs may push."`
-	Outputs *Outputs `json:"outputs,omitzero" about:"What runs may do there besides pushing."`
+	Push      *Push      `json:"push,omitzero" about:"What runs may push."`
+	Outputs   *Outputs   `json:"outputs,omitzero" about:"What runs may do there besides pushing."`
+	Followups *Followups `json:"followups,omitzero" about:"What continues runs that have opened a pull request."`
+}
+
+// Followups are what continues runs that have opened a pull request.
+type Followups struct {
+	Checks *int `json:"checks,omitzero" rule:"checks" about:"How many commits whose checks fail a run is told of, without a person in between. 0: none." default:"3"`
 }
 
 // Push is what runs may push.
@@ -74,6 +80,7 @@ func (f *Forge) Settings() *penstock.ForgeSettings {
 			Approval: o.Approval,
 		}
 	}
+	settings.Followups = (*penstock.FollowupSettings)(f.Followups)
 	if settings.IsZero() {
 		return nil
 	}
@@ -85,7 +92,7 @@ func ForgeOf(s *penstock.ForgeSettings) *Forge {
 	if s.IsZero() {
 		return nil
 	}
-	var f Forge
+	f := Forge{Followups: (*Followups)(s.Followups)}
 	if p := s.Push; p != nil {
 		f.Push = &Push{
 			Branches: p.Branches, ProtectedPaths: (*PathProtection)(p.ProtectedPaths), Limits: (*PushBounds)(p.Limits),

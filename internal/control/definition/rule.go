@@ -110,6 +110,7 @@ var rules = map[string]rule{
 	"pushBinary":  {bounded: true, high: penstock.MaxPushBytes},
 	"approval":    {enum: penstock.Approvals()},
 	"openLimit":   {bounded: true, high: penstock.MaxOpenLimit},
+	"checks":      {bounded: true, high: penstock.MaxChecks},
 	"outputs":     {bounded: true, high: penstock.MaxOutputs},
 	"label": {
 		pattern: `^\S(.*\S)?$`, description: "be the name of a label, in one line of at most 50 characters",

@@ -1,6 +1,7 @@
 package factory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -92,11 +93,14 @@ func (s *Receiver) forgeEvent(
 		return e, nil
 	}
 	e.receiver, e.plan = s, p
+	payload, _ := document.Root() // without one, it names no repository
+	if err := s.hastenChecks(ctx, p, payload); err != nil {
+		return e, err
+	}
 	if len(p.automations) == 0 {
 		e.unused = "No factory that works on a repository of this connection has an automation for its events."
 		return e, nil
 	}
-	payload, _ := document.Root() // without one, it names no repository
 	e.what = readForgeEvent(payload)
 	name := store.RepositoryName{ForgeUID: p.row.UID, Path: e.what.Repository, ID: e.what.RepositoryID}
 	if e.repository = repositoryOf(p.row, payload); e.repository == nil || name.ID <= 0 {
@@ -139,6 +143,21 @@ func (s *Receiver) forgeEvent(
 			"has it in the repositories of its factory.yaml.", name.Path)
 	}
 	return e, nil
+}
+
+// hastenChecks lets the forge be asked at once about the pull requests whose checks the event is about. It starts
+// nothing by itself, so it does not matter who has caused it.
+func (s *Receiver) hastenChecks(ctx context.Context, p *Plan, payload trigger.Value) error {
+	commit := payload.Member("sha").Scalar() // of a status
+	for _, object := range []string{"check_suite", "check_run", "workflow_run"} {
+		commit = cmp.Or(commit, payload.At([]string{object, "head_sha"}).Scalar())
+	}
+	path := readForgeEvent(payload).Repository
+	if commit == "" || penstock.CheckForgePath(path) != "" {
+		return nil
+	}
+	url := strings.ToLower(penstock.Forge{URL: p.url}.CloneURL(path))
+	return s.store.Forges.HastenPulls(ctx, p.row.Team, url, commit, penstock.Now())
 }
 
 // repositoryOf returns the repository of an event of a connection for the run that it starts, or nil.

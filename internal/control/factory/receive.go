@@ -352,7 +352,7 @@ const smallBody = 16 << 10
 
 // parse parses the body once for all filters. Without filters it only validates the body.
 func (s *Receiver) parse(p *Plan, body []byte) (*trigger.Document, error) {
-	if !p.filtered {
+	if !p.filtered && !p.OfConnection() {
 		return nil, trigger.ValidateBody(body)
 	}
 	if len(body) > smallBody {

@@ -435,3 +435,78 @@ func TestWhoMayWriteOnGitHub(t *testing.T) {
 		g.sent(t, "GET /collaborators/a%3Fb/permission")
 	}
 }
+
+// GitHub has statuses and check runs, and lists earlier runs of a check in other suites, too
+// (lewagon/wait-on-check-action#156). What was cancelled or waits for a person is no failure (Mergifyio/mergify#2503).
+func TestChecksOfGitHub(t *testing.T) {
+	run := func(name, status, conclusion, at string, more ...string) string {
+		return fmt.Sprintf(`{"name":%q,"status":%q,"conclusion":%q,"started_at":%q,"app":{"id":1},"output":{"title":"T",`+
+			`"summary":"S <!-- hidden -->","text":"a\u202eb"},"html_url":"javascript:x"%s}`,
+			name, status, conclusion, at, strings.Join(more, ""))
+	}
+	const early, late = "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z"
+	for name, c := range map[string]struct {
+		statuses, runs string
+		want           []string
+		all            int
+	}{
+		"nothing":              {"", "", nil, 0},
+		"a status":             {`{"context":"ci","state":"failure"}`, run("a", "completed", "success", early), []string{"ci"}, 2},
+		"a status that waits":  {`{"context":"ci","state":"pending"}`, run("a", "completed", "failure", early), nil, 0},
+		"a run that is queued": {"", run("a", "completed", "failure", early) + "," + run("b", "queued", "", ""), nil, 0},
+		"runs": {"", run("a", "completed", "timed_out", early) + "," + run("b", "completed", "startup_failure", early) + "," +
+			run("c", "completed", "cancelled", early) + "," + run("d", "completed", "action_required", early) + "," +
+			run("e", "waiting", "", early) + "," + run("f", "completed", "neutral", early), []string{"a", "b"}, 6},
+		"a later run of the same": {"", run("a", "completed", "success", late) + "," + run("a", "completed", "failure", early), nil, 1},
+		"an earlier run of the same": {
+			"", run("a", "completed", "success", early) + "," + run("a", "completed", "failure", late), []string{"a"}, 1,
+		},
+		"the same name of another app": {
+			"", run("a", "completed", "success", late) + "," + run("a", "completed", "failure", early, `,"app":{"id":2}`),
+			[]string{"a"}, 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGitHub(t, says(http.StatusOK, `{"state":"failure","statuses":[`+c.statuses+`]}`),
+				says(http.StatusOK, `{"check_runs":[`+c.runs+`]}`))
+			failed, all, problem := g.failedChecks(t.Context(), "o/r", strings.Repeat("a", 40))
+			var names []string
+			for _, one := range failed {
+				names = append(names, one.Name)
+				if one.Name != "ci" && (one.Text != "S \n\nab" || one.URL != "" || one.Summary != "T") {
+					t.Errorf("got %+v", one)
+				}
+			}
+			if diff := cmp.Diff(c.want, names); diff != "" || problem != nil || all != c.all {
+				t.Errorf("all %d, %v (-want +got):\n%s", all, problem, diff)
+			}
+		})
+	}
+	t.Run("a token that may read no check runs", func(t *testing.T) {
+		g := newGitHub(t, says(http.StatusOK, `{"statuses":[{"context":"ci","state":"error"}]}`),
+			says(http.StatusForbidden, `{"message":"Resource not accessible by personal access token"}`))
+		failed, all, problem := g.failedChecks(t.Context(), "o/r", strings.Repeat("a", 40))
+		if problem != nil || len(failed) != 1 || all != 1 {
+			t.Errorf("got %+v, %d, %v", failed, all, problem)
+		}
+	})
+	t.Run("a forge that does not answer", func(t *testing.T) {
+		g := newGitHub(t, says(http.StatusOK, `{"statuses":[{"context":"ci","state":"error"}]}`),
+			says(http.StatusBadGateway, ``))
+		if failed, _, problem := g.failedChecks(t.Context(), "o/r", strings.Repeat("a", 40)); problem == nil {
+			t.Errorf("got %+v", failed)
+		}
+	})
+}
+
+// A Gitea may allow fewer on a page than were asked for, and says how many there are.
+func TestPagesOfChecks(t *testing.T) {
+	page := func(name, state string) http.HandlerFunc {
+		return says(http.StatusOK, `{"statuses":[{"context":"`+name+`","state":"`+state+`"}]}`, "X-Total-Count: 2")
+	}
+	g := newGitHub(t, page("a", "success"), page("b", "failure"), says(http.StatusOK, `{"check_runs":[]}`))
+	failed, all, problem := g.failedChecks(t.Context(), "o/r", strings.Repeat("a", 40))
+	if problem != nil || all != 2 || len(failed) != 1 {
+		t.Errorf("got %+v, %d, %v", failed, all, problem)
+	}
+}

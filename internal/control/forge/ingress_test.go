@@ -804,3 +804,57 @@ func TestAnEventThatHasWaited(t *testing.T) {
 		}
 	})
 }
+
+// An event about the checks of a commit that a run has pushed lets the server look at once, whoever has caused it. An
+// event about another commit does not.
+func TestAnEventOfChecksIsLookedAt(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hook(w.connected(nil))
+		repository := w.forge.URL + "/acme/shop.git"
+		owner := store.BranchOwner{Team: store.DefaultTeam, Repository: repository, Owner: "run:x", RunID: "x"}
+		w.Write(func(tx *store.Tx) error {
+			if _, err := tx.Forges().ClaimBranch(t.Context(), owner, penstock.PushedBranch{
+				Name: "penstock/fix", New: strings.Repeat("a", 40),
+			}); err != nil {
+				return err
+			}
+			return tx.Forges().SetPullRequest(t.Context(), store.PullRequest{
+				BranchOwner: owner, Base: "main", Branch: "penstock/fix", Number: 12, Connection: "x",
+			})
+		})
+		waits := func() int {
+			list, err := w.Deps.Store.Forges.UnseenPulls(t.Context(), 1, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(list)
+		}
+		commit := strings.Repeat("a", 40)
+		of := func(event, object, member, commit string) {
+			h.event(event, issue(func(body map[string]any) {
+				delete(body, "issue")
+				body["action"], body["sender"] = "completed", map[string]any{"id": -2, "login": "gitea-actions"}
+				if object == "" {
+					body[member] = commit
+				} else {
+					body[object] = map[string]any{member: commit}
+				}
+			}))
+		}
+		of("status", "", "sha", strings.Repeat("b", 40))
+		if n := waits(); n != 0 {
+			t.Errorf("%d pull requests are looked at for another commit", n)
+		}
+		for _, kind := range []string{"status", "check_suite", "check_run", "workflow_run"} {
+			testkit.Exec(t, w.URL, "UPDATE pull_requests SET seen_at = 5")
+			if kind == "status" {
+				of(kind, "", "sha", commit)
+			} else {
+				of(kind, kind, "head_sha", commit)
+			}
+			if n := waits(); n != 1 {
+				t.Errorf("%s: %d pull requests are looked at", kind, n)
+			}
+		}
+	})
+}

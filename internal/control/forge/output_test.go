@@ -50,10 +50,14 @@ func (p *publisher) pushed(req penstock.RunRequest, branch string) penstock.Assi
 }
 
 func (p *publisher) push(l penstock.Lease, branch string) {
+	p.pushCommit(l, branch, strings.Repeat("a", 40))
+}
+
+func (p *publisher) pushCommit(l penstock.Lease, branch, commit string) {
 	p.T.Helper()
 	refusals, err := p.Executions.Control().ClaimBranches(p.T.Context(), l, penstock.PushClaim{
 		URL:      p.forge.URL + "/acme/shop.git",
-		Branches: []penstock.PushedBranch{{Name: branch, New: strings.Repeat("a", 40)}},
+		Branches: []penstock.PushedBranch{{Name: branch, New: commit}},
 	})
 	if err != nil || refusals[0] != "" {
 		p.T.Fatal(err, refusals)

@@ -48,12 +48,18 @@ func pushPolicy(run store.RunRow) penstock.PushPolicy {
 	return policy
 }
 
+// What the name of a thread begins with.
+const (
+	ownerSubject = "subject:"
+	ownerRun     = "run:"
+)
+
 // branchOwner names the thread of a run: all runs about one subject, or the run alone. A fork has no subject.
 func branchOwner(run store.RunRow) string {
 	if run.SubjectUID != "" {
-		return "subject:" + run.SubjectUID
+		return ownerSubject + run.SubjectUID
 	}
-	return "run:" + run.ID
+	return ownerRun + run.ID
 }
 
 func checkPushClaim(claim penstock.PushClaim) error {

@@ -120,6 +120,19 @@ func followUp(
 	if err := spoken(ctx, tx, seen); err != nil {
 		return "", err
 	}
+	return addFollowup(ctx, tx, p, seen, f, func(run store.RunRow) error {
+		if question == 0 {
+			return nil
+		}
+		return asksIn(run, question)
+	})
+}
+
+// addFollowup is followUp for a message that no person may have written. may is asked about the locked run.
+func addFollowup(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, seen store.RunRow, f store.Followup,
+	may func(store.RunRow) error,
+) (outcome string, err error) {
 	floor, err := tx.Conversations().Enter(ctx, seen.ConversationID, speaks(p))
 	if err != nil {
 		return "", err
@@ -128,10 +141,8 @@ func followUp(
 	if err != nil {
 		return "", err
 	}
-	if question != 0 {
-		if err := asksIn(run, question); err != nil {
-			return "", err
-		}
+	if err := may(run); err != nil {
+		return "", err
 	}
 	if run.State.Done() && floor.Talking != "" {
 		return "", errConversationBusy(floor.Talking)

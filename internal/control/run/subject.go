@@ -237,6 +237,9 @@ func nextEvents(
 // its subject if the run has ended. It is a conflict if another run works on the subject. It comes before
 // any lock of a run.
 func spoken(ctx context.Context, tx *store.Tx, run store.RunRow) error {
+	if err := tx.Forges().ForgetRed(ctx, run.Team, branchOwner(run)); err != nil {
+		return err
+	}
 	if run.SubjectUID == "" {
 		return nil
 	}

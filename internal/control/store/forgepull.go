@@ -98,23 +98,28 @@ func (fs ForgesTx) ThreadHasOpen(ctx context.Context, o BranchOwner, base string
 	return n > 0, wrapf(err, "look for a pull request of %s", o.Owner)
 }
 
-// SeenPull is a pull request of a factory that was open when the forge was last asked.
+// SeenPull is a pull request that was open when the forge was last asked.
 type SeenPull struct {
 	PullRequest
 
-	SeenAt penstock.Time
+	SeenAt  penstock.Time
+	Checked string // the last commit whose failed checks the run was told of
+	Red     int64  // how many such commits there were since a person spoke to the run
 }
 
-// UnseenPulls lists at most limit open pull requests of factories whose forges were not asked since a time, the
-// longest ago first.
+// UnseenPulls lists at most limit open pull requests whose forges were not asked since a time, the longest ago first.
 func (fs Forges) UnseenPulls(ctx context.Context, before penstock.Time, limit int) ([]SeenPull, error) {
-	rows, err := fs.s.query(ctx, `SELECT team, repository, owner, base, number, connection, factory_uid, seen_at
+	rows, err := fs.s.query(ctx, `SELECT team, repository, owner, base, branch, number, connection, factory_uid, run_id,
+			seen_at, checked, red
 		FROM pull_requests
-		WHERE is_open = 1 AND seen_at < $1 AND factory_uid <> ''
+		WHERE is_open = 1 AND seen_at < $1 AND connection <> ''
 		ORDER BY seen_at, repository, number
 		LIMIT $2`, int64(before), limit)
 	return collect(fs.s, rows, err, "pull requests", func(r *SeenPull) []any {
-		return []any{&r.Team, &r.Repository, &r.Owner, &r.Base, &r.Number, &r.Connection, &r.Factory, (*int64)(&r.SeenAt)}
+		return []any{
+			&r.Team, &r.Repository, &r.Owner, &r.Base, &r.Branch, &r.Number, &r.Connection, &r.Factory, &r.RunID,
+			(*int64)(&r.SeenAt), &r.Checked, &r.Red,
+		}
 	})
 }
 
@@ -149,4 +154,52 @@ func (fs Forges) PostponePulls(ctx context.Context, connection string, at pensto
 			int64(at), connection)
 		return wrapf(err, "postpone the pull requests of connection %s", connection)
 	})
+}
+
+// HasPushed reports whether the last push of a thread to a branch was a commit.
+func (fs Forges) HasPushed(ctx context.Context, o BranchOwner, branch, commit string) (bool, error) {
+	var n int
+	err := fs.s.row(ctx, `SELECT count(*)
+		FROM pushed_branches
+		WHERE team = $1 AND repository = $2 AND name = $3 AND owner = $4 AND wanted = $5`,
+		o.Team, o.Repository, branch, o.Owner, commit).Scan(&n)
+	return n > 0, wrapf(fs.s.d.mapError(err), "look for a push to %s", branch)
+}
+
+// HastenPulls lets the forge be asked at once about the pull requests whose last commit a run has pushed, because
+// something has happened to its checks. repository is its URL, in lower case.
+func (fs Forges) HastenPulls(ctx context.Context, team, repository, commit string, now penstock.Time) error {
+	const which = `team = $1 AND repository = $2 AND is_open = 1 AND seen_at > 0 AND seen_at <= $4 AND EXISTS (
+		SELECT 1
+		FROM pushed_branches b
+		WHERE b.team = pull_requests.team AND b.repository = pull_requests.repository AND b.name = pull_requests.branch
+			AND b.wanted = $3
+	)`
+	args := []any{team, repository, commit, int64(now)}
+	var n int
+	err := fs.s.row(ctx, "SELECT count(*) FROM pull_requests WHERE "+which, args...).Scan(&n)
+	if err != nil || n == 0 { // as for most events
+		return wrapf(fs.s.d.mapError(err), "look for pull requests of %s", commit)
+	}
+	return fs.s.Write(ctx, func(tx *Tx) error {
+		_, err := tx.exec(ctx, "UPDATE pull_requests SET seen_at = 0 WHERE "+which, args...)
+		return wrapf(err, "hasten pull requests of %s", commit)
+	})
+}
+
+// TellChecks records that the run of a pull request is told of the failed checks of a commit. It returns false if that
+// has happened already, or the pull request is another one by now.
+func (fs ForgesTx) TellChecks(ctx context.Context, r SeenPull, commit string) (bool, error) {
+	n, err := fs.tx.exec(ctx, `UPDATE pull_requests
+		SET checked = $1, red = red + 1
+		WHERE team = $2 AND repository = $3 AND owner = $4 AND base = $5 AND number = $6 AND is_open = 1 AND checked = $7
+			AND red = $8`,
+		commit, r.Team, r.Repository, r.Owner, r.Base, r.Number, r.Checked, r.Red)
+	return n > 0, wrapf(err, "store the checks of pull request %d", r.Number)
+}
+
+// ForgetRed records that a person has spoken to the runs of a thread.
+func (fs ForgesTx) ForgetRed(ctx context.Context, team, owner string) error {
+	_, err := fs.tx.exec(ctx, "UPDATE pull_requests SET red = 0 WHERE team = $1 AND owner = $2 AND red > 0", team, owner)
+	return wrapf(err, "forget the checks of %s", owner)
 }

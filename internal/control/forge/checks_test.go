@@ -1,0 +1,240 @@
+package forge_test
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/forge"
+	"github.com/penstock-dev/penstock/internal/testkit/testworld"
+)
+
+const aBranch = "penstock/fix"
+
+// awaited is a run that has succeeded and whose pull request is open. checks is the setting, as in factory.yaml.
+func (p *publisher) awaited(checks string) (runID string) {
+	p.T.Helper()
+	f := p.DefineFactory(map[string]string{
+		"factory.yaml": "schemaVersion: v1alpha1\nname: Shop\nagentDefaults: {model: demo/offline}\n" +
+			"forge: {followups: {" + checks + "}}\n",
+		"agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nLead.\n",
+	})
+	a := p.pushed(by(f.Agents[0].UID, ""), aBranch)
+	p.declared(a, aPull)
+	p.succeeds(a.Lease)
+	p.do()
+	return a.Lease.RunID
+}
+
+func commit(of string) string { return strings.Repeat(of, 40) }
+
+// repair is a turn that has been told of failed checks. It pushes a commit and succeeds.
+func (p *publisher) repair(next string) {
+	p.T.Helper()
+	a := p.Work()
+	p.pushCommit(a.Lease, aBranch, next)
+	p.succeeds(a.Lease)
+	p.pulls.NewCommit(1, next)
+}
+
+// A run is told once of each commit whose checks have failed, when all are done: not by the first that fails
+// (lewagon/wait-on-check-action#153), not again when the result comes again (xdlc-labs/xdlc-agent#64), and by a list of
+// what failed.
+func TestARunHearsOfFailedChecks(t *testing.T) {
+	publishers(t, func(t *testing.T, p *publisher) {
+		id := p.awaited("")
+		p.pulls.Status("lint", "failure")
+		p.pulls.Status("test", "pending")
+		p.look()
+		p.MustBe(id, penstock.StateSucceeded)
+		p.pulls.Status("test", "error")
+		p.pulls.Status("docs", "success")
+		p.look()
+		p.MustBe(id, penstock.StateQueued)
+		p.look()
+
+		a := p.Work()
+		if len(a.Prompts) != 1 || len(a.Prompts[0].Files) != 1 {
+			t.Fatalf("got %+v", a.Prompts)
+		}
+		const want = "2 of 3 checks of commit aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa have failed, which you have pushed to " +
+			"penstock/fix for pull request 1 of acme/shop."
+		if text := a.Prompts[0].Text; !strings.HasPrefix(text, want) || strings.Contains(text, "lint") {
+			t.Errorf("the message is %q", text)
+		}
+		file, err := p.Executions.Control().Open(t.Context(), a.Lease, a.Prompts[0].Files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(file)
+		var failed []forge.FailedCheck
+		if err != nil || json.Unmarshal(content, &failed) != nil {
+			t.Fatal(err, string(content))
+		}
+		if diff := cmp.Diff([]forge.FailedCheck{
+			{Name: "lint", Result: "failure", Summary: "lint says failure", URL: "https://ci.example.com/lint"},
+			{Name: "test", Result: "error", Summary: "test says error", URL: "https://ci.example.com/test"},
+		}, failed); diff != "" {
+			t.Errorf("the file (-want +got):\n%s", diff)
+		}
+		if types := p.TimelineTypes(id); !slices.Contains(types, penstock.TimelineChecksFailed) {
+			t.Errorf("the timeline has %v", types)
+		}
+		p.succeeds(a.Lease) // without a push
+		p.look()
+		p.MustBe(id, penstock.StateSucceeded)
+	})
+}
+
+// While a run works it is told nothing, and afterwards only of what still counts.
+func TestARunThatWorksHearsLater(t *testing.T) {
+	publishers(t, func(t *testing.T, p *publisher) {
+		id := p.awaited("")
+		p.FollowUp(id, "more")
+		a := p.Work()
+		p.pulls.Status("test", "failure")
+		p.look()
+		p.succeeds(a.Lease)
+		p.MustBe(id, penstock.StateSucceeded)
+		p.look()
+		p.MustBe(id, penstock.StateQueued)
+		p.repair(commit("b"))
+		p.look() // nobody has reported the checks of the new commit
+		p.MustBe(id, penstock.StateSucceeded)
+		p.pulls.Status("test", "failure")
+		p.look()
+		p.MustBe(id, penstock.StateQueued)
+	})
+}
+
+// After as many commits as are allowed, a person is asked, once. An answer lets the run continue, with the checks that
+// have failed (dotnet/maui#36317, Blazity/ai-workflow#321: nothing bounded it).
+func TestFailedChecksAskAPersonInTheEnd(t *testing.T) {
+	publishers(t, func(t *testing.T, p *publisher) {
+		id := p.awaited("checks: 1")
+		p.pulls.Status("test", "failure")
+		p.look()
+		p.repair(commit("b"))
+		p.pulls.Status("test", "failure")
+		p.look()
+		asks := p.MustBe(id, penstock.StateBlocked)
+		if text := asks.StatusMessage.Message; !strings.HasPrefix(text, "The checks of pull request 1 of acme/shop have failed again") {
+			t.Errorf("it asks %q", text)
+		}
+		p.look()
+		p.MustBe(id, penstock.StateBlocked)
+		p.FollowUp(id, "Yes")
+		a := p.Work()
+		if text := a.Prompts[0].Text; !strings.Contains(text, "Yes") || len(a.Prompts) != 1 {
+			t.Errorf("got %+v", a.Prompts)
+		}
+		p.succeeds(a.Lease)
+		p.look()
+		p.MustBe(id, penstock.StateQueued)
+	})
+}
+
+// What is no failure of this run's commit tells it nothing. Gitea's warnings are none (go-gitea/gitea#38943,
+// Mic92/gitea-mq#2), and neither is a commit without checks (grafana/wait-for-github#144).
+func TestWhatIsNoFailureOfARun(t *testing.T) {
+	for name, change := range map[string]func(p *publisher, id string){
+		"no checks": func(*publisher, string) {},
+		"no failure": func(p *publisher, _ string) {
+			for _, state := range []string{"success", "warning", "skipped", "odd"} {
+				p.pulls.Status(state, state)
+			}
+		},
+		"repaired by another try": func(p *publisher, _ string) {
+			p.pulls.Status("test", "failure")
+			p.pulls.Status("test", "success")
+		},
+		"somebody else's commit": func(p *publisher, _ string) {
+			p.pulls.NewCommit(1, commit("c"))
+			p.pulls.Status("test", "failure")
+		},
+		"closed": func(p *publisher, _ string) {
+			p.pulls.Status("test", "failure")
+			p.pulls.Edit(1, map[string]any{"state": "closed"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			publishers(t, func(t *testing.T, p *publisher) {
+				id := p.awaited("")
+				change(p, id)
+				p.look()
+				p.MustBe(id, penstock.StateSucceeded)
+			})
+		})
+	}
+	for name, change := range map[string]func(p *publisher, id string) penstock.State{
+		"it was cancelled": func(p *publisher, id string) penstock.State {
+			p.FollowUp(id, "more")
+			if _, err := p.Runs.Cancel(p.T.Context(), p.Admin, id, false); err != nil {
+				p.T.Fatal(err)
+			}
+			return penstock.StateCancelled
+		},
+		"it asks something else": func(p *publisher, id string) penstock.State {
+			p.FollowUp(id, "more")
+			a := p.Work()
+			p.Finish(a.Lease, penstock.Result{State: penstock.StateBlocked, Message: &penstock.StatusMessage{Message: "Which?"}})
+			return penstock.StateBlocked
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			publishers(t, func(t *testing.T, p *publisher) {
+				id := p.awaited("")
+				want := change(p, id)
+				p.pulls.Status("test", "failure")
+				p.look()
+				p.MustBe(id, want)
+			})
+		})
+	}
+	t.Run("the settings want none", func(t *testing.T) {
+		publishers(t, func(t *testing.T, p *publisher) {
+			id := p.awaited("checks: 0")
+			p.pulls.Status("test", "failure")
+			p.forge.Calls()
+			p.look()
+			p.MustBe(id, penstock.StateSucceeded)
+			if calls := p.forge.Calls(); len(calls) != 1 {
+				t.Errorf("the forge got %v", calls)
+			}
+		})
+	})
+}
+
+// Two servers that have read the same failure tell the run once, and leave no file behind.
+func TestServersTellARunOnce(t *testing.T) {
+	publishers(t, func(t *testing.T, p *publisher) {
+		id := p.awaited("")
+		p.pulls.Status("test", "failure")
+		var both sync.WaitGroup
+		for _, one := range []*testworld.World{p.World, p.Twin()} {
+			both.Go(func() {
+				for range 3 {
+					if err := one.Outputs.LookAtPulls(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		p.look()
+		both.Wait()
+		a := p.Work()
+		if len(a.Prompts) != 1 || p.Get(id).State != penstock.StateInProgress {
+			t.Errorf("got %+v", a.Prompts)
+		}
+		list, err := p.Files.HandoffAttachments(t.Context(), p.Admin, id)
+		if err != nil || len(list) != 1 {
+			t.Errorf("got %+v, %v", list, err)
+		}
+	})
+}

@@ -34,6 +34,7 @@ func TestEachValueOfOutputsIsInheritedByItself(t *testing.T) {
 	want := penstock.OutputPolicy{
 		OpenLimit: 0, Base: [][]string{{"main"}}, Labels: []string{"a"},
 		Limits: penstock.OutputLimits{PullRequest: 2, Comment: 0}, Approval: "always",
+		Followups: penstock.FollowupPolicy{Checks: 3},
 	}
 	if diff := cmp.Diff(want, merged.PolicyOfOutputs()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -234,5 +235,36 @@ func TestBasesOfPullRequests(t *testing.T) {
 	p := penstock.OutputPolicy{Base: [][]string{{"a", "b"}, {}, {"c"}}}
 	if got := p.Bases(); got != "a or b, and also c" {
 		t.Errorf("in words: %s", got)
+	}
+}
+
+// How often a run is told of failed checks is inherited, lowered by requests and parents, and has a bound.
+func TestSettingsOfFollowups(t *testing.T) {
+	t.Parallel()
+	settings := func(n int) *penstock.ForgeSettings {
+		return &penstock.ForgeSettings{Followups: &penstock.FollowupSettings{Checks: new(n)}}
+	}
+	merged := (&penstock.ForgeSettings{}).Over(settings(5))
+	policy := merged.PolicyOfOutputs()
+	if policy.Followups.Checks != 5 || penstock.DefaultOutputPolicy().Followups.Checks != 3 ||
+		settings(0).Over(merged).PolicyOfOutputs().Followups.Checks != 0 {
+		t.Errorf("got %+v", policy)
+	}
+	if diff := cmp.Diff([]string{"followups/checks"}, merged.Values()); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+	if lower, errs := policy.Narrow(settings(1), "/forge"); errs != nil || lower.Followups.Checks != 1 {
+		t.Errorf("a lower one: %+v, %v", lower, errs)
+	}
+	if _, errs := policy.Narrow(settings(6), "/forge"); len(errs) != 1 || errs[0].Pointer != "/forge/followups/checks" {
+		t.Errorf("a higher one: %v", errs)
+	}
+	if within := policy.Within(penstock.DefaultOutputPolicy()); within.Followups.Checks != 3 {
+		t.Errorf("within the default: %+v", within)
+	}
+	for _, n := range []int{-1, 101} {
+		if errs := settings(n).Check("/forge"); len(errs) != 1 || errs[0].Pointer != "/forge/followups/checks" {
+			t.Errorf("%d: %v", n, errs)
+		}
 	}
 }

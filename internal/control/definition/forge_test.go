@@ -28,6 +28,7 @@ func TestFindingsOfForge(t *testing.T) {
     pullRequest: {openLimit: -1, base: [/main], draft: ready, labels: ["a\tb", " "], reviewers: ["@octocat", a b], ` +
 			`closesIssue: true}
     limits: {pullRequest: 21, comment: -1, issue: 1}
+  followups: {checks: 101, reviews: true}
 `),
 		"agents/foreman/agent.md": []byte("---\nagentType: FOREMAN\nforge: {push: {branches: ['**.go'], secrets: off, " +
 			"protectedPaths: {add: [AGENTS.md, '" + strings.Repeat("a", 201) + "']}}, who: x}\n---\nLead.\n"),
@@ -39,8 +40,8 @@ func TestFindingsOfForge(t *testing.T) {
 	const want = `agents/foreman/agent.md:3:27: FF_INVALID_VALUE forge: branches has ** beside other characters: ` +
 		`** is a segment of its own, as in **/*.yml
 agents/foreman/agent.md:3:85: FF_INVALID_VALUE each of add must be at most 200 bytes, not 201
-agents/foreman/agent.md:3:293: FF_UNKNOWN_FIELD unknown key "who"; allowed are push, outputs
-factory.yaml:6:3: FF_UNKNOWN_FIELD unknown key "connection"; allowed are push, outputs
+agents/foreman/agent.md:3:293: FF_UNKNOWN_FIELD unknown key "who"; allowed are push, outputs, followups
+factory.yaml:6:3: FF_UNKNOWN_FIELD unknown key "connection"; allowed are push, outputs, followups
 factory.yaml:8:5: FF_UNKNOWN_FIELD unknown key "signing"; allowed are branches, protectedPaths, limits, secrets
 factory.yaml:9:16: FF_INVALID_VALUE forge: branches begins with /: patterns begin at the root of the repository anyway
 factory.yaml:9:23: FF_INVALID_VALUE forge: branches ends with /: write feature/** for everything below
@@ -65,6 +66,8 @@ factory.yaml:16:116: FF_UNKNOWN_FIELD unknown key "closesIssue"; allowed are ope
 factory.yaml:17:27: FF_INVALID_VALUE pullRequest must be from 0 to 20, not 21
 factory.yaml:17:40: FF_INVALID_VALUE comment must be from 0 to 20, not -1
 factory.yaml:17:44: FF_UNKNOWN_FIELD unknown key "issue"; allowed are pullRequest, comment
+factory.yaml:18:23: FF_INVALID_VALUE checks must be from 0 to 100, not 101
+factory.yaml:18:28: FF_UNKNOWN_FIELD unknown key "reviews"; allowed are checks
 `
 	if diff := cmp.Diff(want, lines(found)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -76,7 +79,7 @@ func TestForgeIsReadAndWritten(t *testing.T) {
 	t.Parallel()
 	const text = smallFactory + "forge: {push: {branches: [], secrets: off, limits: {binary: 0}}, outputs: " +
 		"{pullRequest: {openLimit: 0, base: [], draft: false, labels: [a b], reviewers: [acme/core]}, " +
-		"limits: {comment: 0}, approval: never}}\n"
+		"limits: {comment: 0}, approval: never}, followups: {checks: 0}}\n"
 	result, found := definition.Parse(map[string][]byte{
 		"factory.yaml": []byte(text), "agents/foreman/agent.md": []byte(smallForeman),
 	}, definition.Known{})
@@ -89,7 +92,7 @@ func TestForgeIsReadAndWritten(t *testing.T) {
 		PullRequest: &penstock.PullRequestSettings{
 			OpenLimit: new(0), Base: []string{}, Draft: new(false), Labels: []string{"a b"}, Reviewers: []string{"acme/core"},
 		}, Limits: &penstock.OutputBounds{Comment: new(0)}, Approval: penstock.ApprovalNever,
-	}}
+	}, Followups: &penstock.FollowupSettings{Checks: new(0)}}
 	if diff := cmp.Diff(want, result.Factory.Forge.Settings()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -238,3 +238,34 @@ func TestServersTellARunOnce(t *testing.T) {
 		}
 	})
 }
+
+// A run without a factory hears of its checks, too, and so does the run that works on the subject of the pull request.
+// One whose request has named secrets hears nothing: its agent may know them, and others write what checks say.
+func TestWhichRunHearsOfChecks(t *testing.T) {
+	about := func(subject string, secrets penstock.SecretNames) penstock.RunRequest {
+		return penstock.RunRequest{Prompt: "a", Subject: subject, Config: &penstock.Config{
+			Repositories: shop.Config.Repositories, Secrets: secrets,
+		}}
+	}
+	for name, c := range map[string]struct {
+		req  penstock.RunRequest
+		want penstock.State
+	}{
+		"without a factory": {about("", nil), penstock.StateQueued},
+		"about a subject":   {about("acme/shop#7", nil), penstock.StateQueued},
+		"with a secret":     {about("", penstock.SecretNames{"DEPLOY"}), penstock.StateSucceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			publishers(t, func(t *testing.T, p *publisher) {
+				p.CreateSecret("DEPLOY", "a-value-that-nobody-knows")
+				a := p.pushed(c.req, aBranch)
+				p.declared(a, aPull)
+				p.succeeds(a.Lease)
+				p.do()
+				p.pulls.Status("test", "failure")
+				p.look()
+				p.MustBe(a.Lease.RunID, c.want)
+			})
+		})
+	}
+}

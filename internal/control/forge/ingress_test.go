@@ -805,7 +805,7 @@ func TestAnEventThatHasWaited(t *testing.T) {
 	})
 }
 
-// An event about the checks of a commit that a run has pushed lets the server look at once, whoever has caused it. An
+// An event about the checks of a commit that a run has pushed lets the server look at once, also of a bot. An
 // event about another commit does not.
 func TestAnEventOfChecksIsLookedAt(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) {

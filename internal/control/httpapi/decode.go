@@ -150,7 +150,7 @@ func unknownOfForge(ignored []string) (errs []penstock.FieldError) {
 			continue
 		}
 		allowed := map[string]string{
-			"": "push, outputs", "/push": "branches, protected_paths, limits, secrets",
+			"": "push, outputs, followups", "/followups": "checks", "/push": "branches, protected_paths, limits, secrets",
 			"/push/protected_paths": "policy, add, except", "/push/limits": "files, bytes, binary",
 			"/outputs": "pull_request, limits, approval", "/outputs/limits": "pull_request, comment",
 			"/outputs/pull_request": "open_limit, base, draft, labels, reviewers",

@@ -279,6 +279,10 @@ func TestUnknownSettingsOfForgesAreRefused(t *testing.T) {
 			"/config/forge/outputs/pull_request/openLimit", "open_limit, base, draft, labels, reviewers",
 		},
 		{
+			"POST", "/agent/runs", `{"prompt": "x", "config": {"forge": {"followups": {"reviews": true}}}}`,
+			"/config/forge/followups/reviews", "allowed are checks",
+		},
+		{
 			"POST", "/agent/runs", `{"prompt": "x", "config": {"forge": {"push": {"signing": "ssh"}}}}`,
 			"/config/forge/push/signing", "branches, protected_paths, limits, secrets",
 		},

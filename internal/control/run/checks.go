@@ -128,8 +128,8 @@ func (c checkReports) tell(
 			return false, errNotNow
 		}
 	}
-	// Its creator and its payers have begun the work. The scopes are those of an automation: the text of checks must not
-	// reach a conversation whose secrets a request has named.
+	// Its creator and its payers have begun the work. It has the scope of an automation, because what others write about
+	// checks must not reach a conversation whose request has named secrets.
 	p := penstock.Principal{
 		Team: seen.Team, Scopes: []penstock.Scope{penstock.ScopeRunsWrite},
 		Makers: penstock.MorePayers([]string{seen.KeyUID}, seen.Payers...),

@@ -66,6 +66,7 @@ OURS: dict[str, set[str]] = {
         "workspace_restored",
         "workspace_not_restored",
         "checkpoint_skipped",
+        "checks_failed",
         "rewound",
         "workspace_reused",
         "any_worker",

@@ -71,6 +71,8 @@ __all__ = [
     "FollowUpConversationParams",
     "FollowUpRunParams",
     "FollowupAttachment",
+    "FollowupPolicy",
+    "FollowupSettings",
     "ForgeProvider",
     "ForgeSettings",
     "ForkRunParams",
@@ -642,6 +644,8 @@ class ForgeSettings(TypedDict, total=False):
 
     outputs: OutputSettings | InstanceOf[types.OutputSettings]
 
+    followups: FollowupSettings | InstanceOf[types.FollowupSettings]
+
     policy: PushPolicy | InstanceOf[types.PushPolicy]
 
     output_policy: OutputPolicy | InstanceOf[types.OutputPolicy]
@@ -676,6 +680,16 @@ class OutputSettings(TypedDict, total=False):
     approval: Literal["never", "protected", "always"]
     """Which outputs wait until a person releases them: `always` all. The default is `protected`.
     The outputs of a fork always wait.
+    """
+
+
+@with_config(STRICT)
+class FollowupSettings(TypedDict, total=False):
+    """What of a forge continues runs that have opened a pull request."""
+
+    checks: int
+    """How many commits of a run whose checks fail it is told of, without a person in between. Then
+    a person is asked. The default is 3. 0: none.
     """
 
 
@@ -755,6 +769,16 @@ class OutputPolicy(TypedDict, total=False):
 
     approval: Required[Literal["never", "protected", "always"]]
     """Which outputs wait until a person releases them."""
+
+    followups: FollowupPolicy | InstanceOf[types.FollowupPolicy]
+
+
+@with_config(STRICT)
+class FollowupPolicy(TypedDict, total=False):
+    """What of a forge continues the run. Absent if nothing does."""
+
+    checks: Required[int]
+    """How many commits whose checks fail the run is told of, without a person in between."""
 
 
 PathProtection = TypedDict(

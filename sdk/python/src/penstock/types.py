@@ -111,7 +111,9 @@ __all__ = [
     "FilterDelivery",
     "FilterSample",
     "FilterTestResult",
+    "FollowupPolicy",
     "FollowupResponse",
+    "FollowupSettings",
     "Forge",
     "ForgeBot",
     "ForgeCheck",
@@ -1471,6 +1473,9 @@ class ForgeSettings(Model):
     outputs: OutputSettings | None = None
     """What runs may do on forges besides pushing. A value that no layer sets has its default."""
 
+    followups: FollowupSettings | None = None
+    """What of a forge continues runs that have opened a pull request."""
+
     policy: PushPolicy | None = None
     """What a run may push. Set by the server when the run is created, and ignored in requests. It
     is absent from a run for which nothing is set, and which has the defaults.
@@ -1514,6 +1519,15 @@ class OutputSettings(Model):
     approval: Literal["never", "protected", "always"] | str | None = None
     """Which outputs wait until a person releases them: `always` all. The default is `protected`.
     The outputs of a fork always wait.
+    """
+
+
+class FollowupSettings(Model):
+    """What of a forge continues runs that have opened a pull request."""
+
+    checks: int | None = None
+    """How many commits of a run whose checks fail it is told of, without a person in between. Then
+    a person is asked. The default is 3. 0: none.
     """
 
 
@@ -1590,6 +1604,16 @@ class OutputPolicy(Model):
 
     approval: Literal["never", "protected", "always"] | str
     """Which outputs wait until a person releases them."""
+
+    followups: FollowupPolicy | None = None
+    """What of a forge continues the run. Absent if nothing does."""
+
+
+class FollowupPolicy(Model):
+    """What of a forge continues the run. Absent if nothing does."""
+
+    checks: int
+    """How many commits whose checks fail the run is told of, without a person in between."""
 
 
 class PathProtection(Model):
@@ -1998,6 +2022,7 @@ class TimelineEvent(Model):
             "workspace_restored",
             "workspace_not_restored",
             "checkpoint_skipped",
+            "checks_failed",
             "rewound",
             "any_worker",
             "mcp_server_not_used",
@@ -2042,28 +2067,31 @@ class TimelineEvent(Model):
     names and the `reason`. Events of an output (`output_declared`, `output_held` until a person
     releases it, `output_approved`, `output_waiting` for the forge, `output_done`,
     `output_failed`, `output_discarded`) have its `output_uid` and `kind`, the `repository` and
-    `connection`, then the `pull_request` and `url`, and a `problem`. `image_not_used` has the
-    `image`, `instance_shape` and `runner` that the worker's sandbox does not support, with a
-    `reason` for an image. `skill_note` has the name of a `skill` and `notes` about what is odd
-    in its SKILL.md, or why the skill is left out. `unborn_branch` has the `repository` that was
-    checked out without files, because its `branch` has no commits, and `branches` that exist
-    instead; set `ref` of the repository to one of them. `changes_saved` sums up what the run
-    has changed so far: the numbers of `repositories`, `files`, `additions` and `deletions`, and
-    `errors` if something could not be computed. `any_worker` has the requested `worker_host`.
-    `mcp_server_not_used` has the `name` and `id` of the server. `mcp_server_failed` has the
-    `name` of a server that did not start or stopped working, and the `reason`.
-    `sandbox_verified` is the check before the agent starts, with the `sandbox`, what was
-    `checked` and its `duration_ms`. `network_denied` comes once for each host that the policy
-    refused, with `host`, `port` and `reason`. `budget_threshold` comes once for each value of
-    `notify_at` that a budget reaches in a period, on the run whose call reached it, with
-    `budget_uid`, `budget_name`, `notify_at`, `spent_usd` and `cap_usd`. If a launcher executes
-    the run in a Pod, `pod_created` has its `namespace`, `job` and `image`, `pod_waiting` has
-    the `reason` and `message` of what keeps the Pod from starting, each time it changes
-    (`Starting` follows a reason that no longer holds), `pod_started` has the `worker_host` and
-    `sandbox` of the worker in the Pod, and `pod_lost` has the `reason` and `message` of the end
-    of the Pod, if it was not the end of the run. `run_stalled` has the values of `stalled` of
-    the run, and `stall_ended` the `since`; an event that ends the work of a stalled run has it
-    as `stalled_since`.
+    `connection`, then the `pull_request` and `url`, and a `problem`. `checks_failed` says that
+    checks of a `commit` which the run has pushed for a `pull_request` of a `repository` have
+    failed: how many have `failed` of `all`, and the names of the first ones in `checks`; a
+    follow-up or a question comes with it. `image_not_used` has the `image`, `instance_shape`
+    and `runner` that the worker's sandbox does not support, with a `reason` for an image.
+    `skill_note` has the name of a `skill` and `notes` about what is odd in its SKILL.md, or why
+    the skill is left out. `unborn_branch` has the `repository` that was checked out without
+    files, because its `branch` has no commits, and `branches` that exist instead; set `ref` of
+    the repository to one of them. `changes_saved` sums up what the run has changed so far: the
+    numbers of `repositories`, `files`, `additions` and `deletions`, and `errors` if something
+    could not be computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used`
+    has the `name` and `id` of the server. `mcp_server_failed` has the `name` of a server that
+    did not start or stopped working, and the `reason`. `sandbox_verified` is the check before
+    the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`.
+    `network_denied` comes once for each host that the policy refused, with `host`, `port` and
+    `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches
+    in a period, on the run whose call reached it, with `budget_uid`, `budget_name`,
+    `notify_at`, `spent_usd` and `cap_usd`. If a launcher executes the run in a Pod,
+    `pod_created` has its `namespace`, `job` and `image`, `pod_waiting` has the `reason` and
+    `message` of what keeps the Pod from starting, each time it changes (`Starting` follows a
+    reason that no longer holds), `pod_started` has the `worker_host` and `sandbox` of the
+    worker in the Pod, and `pod_lost` has the `reason` and `message` of the end of the Pod, if
+    it was not the end of the run. `run_stalled` has the values of `stalled` of the run, and
+    `stall_ended` the `since`; an event that ends the work of a stalled run has it as
+    `stalled_since`.
     """
 
 

@@ -158,8 +158,8 @@ func outputsAreDone(t *testing.T, env []string, id string) {
 	})
 }
 
-// An issue starts a run by itself, which opens a pull request. A review of it goes on with this run, and the merge ends
-// the work. Who may not write to the repository starts nothing.
+// An issue starts a run by itself, which opens a pull request. A review and a failed check go on with this run, and the
+// merge ends the work. Who may not write to the repository starts nothing.
 func TestAnIssueOfARealGiteaIsMerged(t *testing.T) {
 	t.Parallel()
 	g := testkit.NewGitea(t)
@@ -201,7 +201,7 @@ func TestAnIssueOfARealGiteaIsMerged(t *testing.T) {
 		},
 		"events": []string{
 			"push", "issues", "issue_comment", "pull_request", "pull_request_review_approved", "pull_request_review_rejected",
-			"pull_request_review_comment",
+			"pull_request_review_comment", "status",
 		},
 	})
 	logged := func(event string) (d store.Delivery, err error) {
@@ -237,6 +237,9 @@ func TestAnIssueOfARealGiteaIsMerged(t *testing.T) {
 	var pulls []struct {
 		Number int64 `json:"number"`
 		Draft  bool  `json:"draft"`
+		Head   struct {
+			SHA string `json:"sha"`
+		} `json:"head"`
 	}
 	fromJSON(t, string(g.Do("GET", repo+"/pulls", owner, nil)), &pulls)
 	if len(pulls) != 1 || pulls[0].Draft {
@@ -253,6 +256,31 @@ func TestAnIssueOfARealGiteaIsMerged(t *testing.T) {
 		fromJSON(t, text, &list)
 		if len(list.Runs) != 1 || list.Runs[0].EventsCount != 2 || !list.Runs[0].State.Done() {
 			return errors.New(text)
+		}
+		return nil
+	})
+	report := func(check, state string) {
+		t.Helper()
+		g.Do("POST", repo+"/statuses/"+pulls[0].Head.SHA, owner, map[string]any{
+			"context": check, "state": state, "description": "It is a " + state,
+		})
+	}
+	fromJSON(t, string(g.Do("GET", repo+"/pulls", owner, nil)), &pulls) // of the second turn's commit
+	report("lint", "pending")
+	report("test", "failure")
+	report("lint", "warning")
+	testkit.Eventually(t, 2*time.Minute, func() error { // the run has been told, and has ended its third turn
+		var timeline struct {
+			Events []penstock.TimelineEvent `json:"events"`
+		}
+		text := string(send(t, s, "GET", "/agent/runs/"+id+"/timeline", "").body)
+		fromJSON(t, text, &timeline)
+		told := false
+		for _, e := range timeline.Events {
+			told = told || e.Type == penstock.TimelineChecksFailed && fmt.Sprint(e.Payload["checks"]) == "[test]"
+		}
+		if state := call(t, env, "run", "get", id, "-o", "json").out; !told || !strings.Contains(state, `"SUCCEEDED"`) {
+			return errors.New(text + state)
 		}
 		return nil
 	})

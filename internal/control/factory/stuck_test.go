@@ -108,7 +108,9 @@ func TestASubjectThatCannotBeClearedKeepsNoOther(t *testing.T) {
 		if err := w.Subjects.ClearSubjects(w.T.Context()); err == nil {
 			w.T.Error("no error says what is stuck")
 		}
-		if got, want := w.listed(), []string{"acme/shop#3", "acme/shop#2", "acme/shop#0"}; !slices.Equal(got, want) {
+		// The part of the uid that age keeps begins again every minute.
+		got := slices.Sorted(slices.Values(w.listed()))
+		if want := []string{"acme/shop#0", "acme/shop#2", "acme/shop#3"}; !slices.Equal(got, want) {
 			w.T.Errorf("these subjects are left: %v, want %v", got, want)
 		}
 		events := testkit.Rows(w.T, w.URL, "SELECT uid FROM subject_events")

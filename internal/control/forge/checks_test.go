@@ -3,16 +3,16 @@ package forge_test
 import (
 	"encoding/json"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/forge"
-	"github.com/penstock-dev/penstock/internal/testkit/testworld"
 )
 
 const aBranch = "penstock/fix"
@@ -192,8 +192,12 @@ func TestWhatIsNoFailureOfARun(t *testing.T) {
 				id := p.awaited("")
 				want := change(p, id)
 				p.pulls.Status("test", "failure")
+				p.forge.Calls()
 				p.look()
 				p.MustBe(id, want)
+				if calls := p.forge.Calls(); len(calls) != 1 {
+					t.Errorf("the forge got %v", calls)
+				}
 			})
 		})
 	}
@@ -211,27 +215,27 @@ func TestWhatIsNoFailureOfARun(t *testing.T) {
 	})
 }
 
-// Two servers that have read the same failure tell the run once, and leave no file behind.
+// Two servers that have read the same failure, because an event has come meanwhile, tell the run once, and leave no
+// file behind.
 func TestServersTellARunOnce(t *testing.T) {
 	publishers(t, func(t *testing.T, p *publisher) {
 		id := p.awaited("")
 		p.pulls.Status("test", "failure")
-		var both sync.WaitGroup
-		for _, one := range []*testworld.World{p.World, p.Twin()} {
-			both.Go(func() {
-				for range 3 {
-					if err := one.Outputs.LookAtPulls(t.Context()); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
+		twin := &publisher{&world{p.Twin(), p.forge}, p.pulls}
+		var looked atomic.Bool
+		p.forge.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+			if strings.Contains(r.URL.Path, "/commits/") && looked.CompareAndSwap(false, true) {
+				twin.look()
+			}
+			return p.pulls.Answer(w, r)
+		})
 		p.look()
-		both.Wait()
 		a := p.Work()
 		if len(a.Prompts) != 1 || p.Get(id).State != penstock.StateInProgress {
 			t.Errorf("got %+v", a.Prompts)
 		}
+		p.succeeds(a.Lease)
+		p.MustBe(id, penstock.StateSucceeded)
 		list, err := p.Files.HandoffAttachments(t.Context(), p.Admin, id)
 		if err != nil || len(list) != 1 {
 			t.Errorf("got %+v, %v", list, err)

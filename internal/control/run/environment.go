@@ -188,7 +188,7 @@ func (s *Catalog) checkEnvironment(c *penstock.EnvironmentConfig) error {
 		bad("/failure_session_retention_minutes", "must be from 1 to %d; null or absent keeps no session", maxRetention)
 	}
 	checkStall(bad, c)
-	checkPrebuild(bad, c.Prebuild)
+	c.Prebuild = checkPrebuild(bad, c.Prebuild)
 	errs = append(errs, CheckNetwork("", c.Network, nil)...)
 	if c.Network.IsZero() {
 		c.Network = nil
@@ -213,10 +213,12 @@ func checkStall(bad func(pointer, format string, args ...any), c *penstock.Envir
 	}
 }
 
-func checkPrebuild(bad func(pointer, format string, args ...any), p *penstock.Prebuild) {
-	if p == nil {
-		return
+// checkPrebuild returns the settings with their defaults.
+func checkPrebuild(bad func(pointer, format string, args ...any), given *penstock.Prebuild) *penstock.Prebuild {
+	if given == nil {
+		return nil
 	}
+	p := *given // the caller's may be in use elsewhere
 	switch p.Mode = cmp.Or(p.Mode, penstock.PrebuildLazy); p.Mode {
 	case penstock.PrebuildOff, penstock.PrebuildLazy:
 	default:
@@ -247,6 +249,7 @@ func checkPrebuild(bad func(pointer, format string, args ...any), p *penstock.Pr
 			bad(fmt.Sprintf("/prebuild/secrets/%d", i), "is not a valid name of a secret: use letters, digits and _")
 		}
 	}
+	return &p
 }
 
 func checkImageSecret(bad func(pointer, format string, args ...any), c *penstock.EnvironmentConfig) {

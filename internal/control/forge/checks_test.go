@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/forge"
+	"github.com/penstock-dev/penstock/internal/control/run"
 )
 
 const aBranch = "penstock/fix"
@@ -212,6 +214,31 @@ func TestWhatIsNoFailureOfARun(t *testing.T) {
 				t.Errorf("the forge got %v", calls)
 			}
 		})
+	})
+}
+
+// A run that has no room for another file is told without one.
+func TestFailedChecksWithoutRoomForFiles(t *testing.T) {
+	publishers(t, func(t *testing.T, p *publisher) {
+		id := p.awaited("")
+		for range 20 {
+			var files []run.FollowupAttachment
+			for i := range 5 {
+				files = append(files, run.FollowupAttachment{FileName: strconv.Itoa(i), MimeType: "text/plain", Data: []byte("x")})
+			}
+			_, err := p.Runs.FollowUp(t.Context(), p.Admin, id, run.FollowupRequest{Message: "x", Attachments: files})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.succeeds(p.Work().Lease)
+		}
+		p.pulls.Status("test", "failure")
+		p.look()
+		a := p.Work()
+		if text := a.Prompts[0].Text; len(a.Prompts[0].Files) != 0 || !strings.HasPrefix(text, "1 of 1 checks") ||
+			strings.Contains(text, "attached") {
+			t.Errorf("got %+v", a.Prompts)
+		}
 	})
 }
 

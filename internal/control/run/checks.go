@@ -89,30 +89,38 @@ func (c checkReports) Follow(ctx context.Context, failed forge.FailedChecks) err
 	if err != nil {
 		return err
 	}
-	told := false
-	err = c.runs.store.WriteReserved(ctx, func(tx *store.Tx) error {
-		told, err = c.tell(ctx, tx, seen, failed, store.Followup{
-			ID: penstock.NewID(), Creator: failed.Pull.Connection, Message: messageOf(failed), Attachments: files,
-		})
-		return err
-	})
+	told, err := c.write(ctx, seen, failed, files)
 	if err != nil || !told {
 		for _, key := range attached(files) {
 			c.runs.files.DropBlob(ctx, key)
 		}
 	}
-	if _, known := errors.AsType[*penstock.Error](err); errors.Is(err, errNotNow) ||
-		known && !penstock.CodeOf(err).OurFault() {
+	if known, is := errors.AsType[*penstock.Error](err); is && !known.Code.OurFault() { // the run may have no room for files
+		_, err = c.write(ctx, seen, failed, nil)
+	}
+	if known, is := errors.AsType[*penstock.Error](err); errors.Is(err, errNotNow) || is && !known.Code.OurFault() {
 		return nil // such as a conversation in which another run works
 	}
 	return err
 }
 
-// messageOf has no text of a check, which others may have written. The file has them.
-func messageOf(failed forge.FailedChecks) string {
-	return fmt.Sprintf("%d of %d checks of commit %s have failed, which you have pushed to %s for pull request %d of %s. "+
-		"The attached file %s has their names, and what they say. Find the cause, fix it, and push again.",
-		len(failed.Failed), failed.All, failed.Commit, failed.Pull.Branch, failed.Pull.Number, failed.Path, checksFile)
+func (c checkReports) write(
+	ctx context.Context, seen store.RunRow, failed forge.FailedChecks, files []store.Attachment,
+) (told bool, err error) {
+	// It has no text of a check, which others may have written. The file has them.
+	message := fmt.Sprintf("%d of %d checks of commit %s have failed, which you have pushed to %s for pull request %d of %s.",
+		len(failed.Failed), failed.All, failed.Commit, failed.Pull.Branch, failed.Pull.Number, failed.Path)
+	if files != nil {
+		message += " The attached file has their names, and what they say."
+	}
+	err = c.runs.store.WriteReserved(ctx, func(tx *store.Tx) error {
+		told, err = c.tell(ctx, tx, seen, failed, store.Followup{
+			ID: penstock.NewID(), Creator: failed.Pull.Connection, Attachments: files,
+			Message: message + " Find the cause, fix it, and push again.",
+		})
+		return err
+	})
+	return told, err
 }
 
 // tell is Follow in a transaction. It returns false if the run was not told.

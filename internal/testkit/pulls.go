@@ -172,7 +172,8 @@ func (p *Pulls) open(req map[string]any) map[string]any {
 	one := map[string]any{
 		"number": n, "html_url": fmt.Sprintf("%s/acme/shop/pulls/%d", p.url, n), "state": "open", "title": title,
 		"draft": strings.HasPrefix(title, "WIP: "), "body": req["body"],
-		"head": map[string]any{"ref": req["head"], "sha": pushedCommit, "repo": repo}, "base": map[string]any{"ref": req["base"], "repo": repo},
+		"head": map[string]any{"ref": req["head"], "sha": pushedCommit, "repo": repo},
+		"base": map[string]any{"ref": req["base"], "repo": repo},
 	}
 	p.pulls = append(p.pulls, one)
 	return one

@@ -156,6 +156,9 @@ func (a api) statuses(ctx context.Context, path, commit string) (checks []check,
 	return newest(checks), nil
 }
 
+// failures are the conclusions of check runs that have failed. A cancelled one says nothing about the commit.
+var failures = []string{"failure", "timed_out", "startup_failure"}
+
 func (a api) checkRuns(ctx context.Context, path, commit string) (checks []check, failed *failure) {
 	for page := 1; page <= maxCheckPages; page++ {
 		var found struct {
@@ -173,7 +176,7 @@ func (a api) checkRuns(ctx context.Context, path, commit string) (checks []check
 				of: "run " + r.Name, began: r.StartedAt,
 				// One that waits has to be let go by a person, perhaps never.
 				done:   r.Status == "completed" || r.Status == "waiting",
-				failed: r.Status == "completed" && slices.Contains([]string{"failure", "timed_out", "startup_failure"}, r.Conclusion),
+				failed: r.Status == "completed" && slices.Contains(failures, r.Conclusion),
 			}
 			if r.App != nil {
 				one.of += " " + number(r.App.ID)

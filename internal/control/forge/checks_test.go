@@ -65,8 +65,8 @@ func TestARunHearsOfFailedChecks(t *testing.T) {
 		if len(a.Prompts) != 1 || len(a.Prompts[0].Files) != 1 {
 			t.Fatalf("got %+v", a.Prompts)
 		}
-		const want = "2 of 3 checks of commit aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa have failed, which you have pushed to " +
-			"penstock/fix for pull request 1 of acme/shop."
+		want := "2 of 3 checks of commit " + commit("a") + " have failed, which you have pushed to penstock/fix for " +
+			"pull request 1 of acme/shop."
 		if text := a.Prompts[0].Text; !strings.HasPrefix(text, want) || strings.Contains(text, "lint") {
 			t.Errorf("the message is %q", text)
 		}
@@ -96,7 +96,7 @@ func TestARunHearsOfFailedChecks(t *testing.T) {
 
 // While a run works it is told nothing, and afterwards only of what still counts.
 func TestARunThatWorksHearsLater(t *testing.T) {
-	publishers(t, func(t *testing.T, p *publisher) {
+	publishers(t, func(_ *testing.T, p *publisher) {
 		id := p.awaited("")
 		p.FollowUp(id, "more")
 		a := p.Work()
@@ -126,7 +126,8 @@ func TestFailedChecksAskAPersonInTheEnd(t *testing.T) {
 		p.pulls.Status("test", "failure")
 		p.look()
 		asks := p.MustBe(id, penstock.StateBlocked)
-		if text := asks.StatusMessage.Message; !strings.HasPrefix(text, "The checks of pull request 1 of acme/shop have failed again") {
+		const question = "The checks of pull request 1 of acme/shop have failed again"
+		if text := asks.StatusMessage.Message; !strings.HasPrefix(text, question) {
 			t.Errorf("it asks %q", text)
 		}
 		p.look()
@@ -166,7 +167,7 @@ func TestWhatIsNoFailureOfARun(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			publishers(t, func(t *testing.T, p *publisher) {
+			publishers(t, func(_ *testing.T, p *publisher) {
 				id := p.awaited("")
 				change(p, id)
 				p.look()
@@ -287,7 +288,7 @@ func TestWhichRunHearsOfChecks(t *testing.T) {
 		"with a secret":     {about("", penstock.SecretNames{"DEPLOY"}), penstock.StateSucceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
-			publishers(t, func(t *testing.T, p *publisher) {
+			publishers(t, func(_ *testing.T, p *publisher) {
 				p.CreateSecret("DEPLOY", "a-value-that-nobody-knows")
 				a := p.pushed(c.req, aBranch)
 				p.declared(a, aPull)

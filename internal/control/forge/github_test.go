@@ -450,20 +450,25 @@ func TestChecksOfGitHub(t *testing.T) {
 		want           []string
 		all            int
 	}{
-		"nothing":              {"", "", nil, 0},
-		"a status":             {`{"context":"ci","state":"failure"}`, run("a", "completed", "success", early), []string{"ci"}, 2},
+		"nothing": {"", "", nil, 0},
+		"a status": {
+			`{"context":"ci","state":"failure"}`, run("a", "completed", "success", early), []string{"ci"}, 2,
+		},
 		"a status that waits":  {`{"context":"ci","state":"pending"}`, run("a", "completed", "failure", early), nil, 0},
 		"a run that is queued": {"", run("a", "completed", "failure", early) + "," + run("b", "queued", "", ""), nil, 0},
 		"runs": {"", run("a", "completed", "timed_out", early) + "," + run("b", "completed", "startup_failure", early) + "," +
 			run("c", "completed", "cancelled", early) + "," + run("d", "completed", "action_required", early) + "," +
 			run("e", "waiting", "", early) + "," + run("f", "completed", "neutral", early), []string{"a", "b"}, 6},
-		"a later run of the same": {"", run("a", "completed", "success", late) + "," + run("a", "completed", "failure", early), nil, 1},
+		"a later run of the same": {
+			"", run("a", "completed", "success", late) + "," + run("a", "completed", "failure", early), nil, 1,
+		},
 		"an earlier run of the same": {
 			"", run("a", "completed", "success", early) + "," + run("a", "completed", "failure", late), []string{"a"}, 1,
 		},
 		"the same name of another app": {
 			"", run("a", "completed", "success", late) + "," + run("a", "completed", "failure", early, `,"app":{"id":2}`),
-			[]string{"a"}, 2,
+			[]string{"a"},
+			2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

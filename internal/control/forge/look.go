@@ -18,9 +18,9 @@ const (
 	lookMost  = 10 // of a connection, each time that [Connections.LookAtPulls] is called
 )
 
-// LookAtPulls asks forges whether pull requests are still open, so that one that a person has merged or closed gives its
-// place to another, and whether the checks of the commit that a run has pushed have failed. It is called every 30
-// seconds.
+// LookAtPulls asks forges whether pull requests are still open, so that one that a person has merged or closed gives
+// its place to another, and whether the checks of the commit that a run has pushed have failed. It is called every
+// 30 seconds.
 func (c *Connections) LookAtPulls(ctx context.Context, checks ChecksFollower) error {
 	now := penstock.Now()
 	due, err := c.store.Forges.UnseenPulls(ctx, now.Add(-lookEvery), lookBatch)
@@ -94,7 +94,7 @@ func (c *Connections) lookAtChecks(
 ) (*failure, error) {
 	commit := found.HeadCommit
 	if commit == "" || commit == row.Checked || found.Head != row.Branch {
-		return nil, nil
+		return nil, nil //nolint:nilnil // nothing is wrong
 	}
 	if own, err := c.store.Forges.HasPushed(ctx, row.BranchOwner, row.Branch, commit); err != nil || !own {
 		return nil, err

@@ -95,7 +95,7 @@ func (c checkReports) Follow(ctx context.Context, failed forge.FailedChecks) err
 			c.runs.files.DropBlob(ctx, key)
 		}
 	}
-	if known, is := errors.AsType[*penstock.Error](err); is && !known.Code.OurFault() { // the run may have no room for files
+	if known, is := errors.AsType[*penstock.Error](err); is && !known.Code.OurFault() { // it may have no room for files
 		_, err = c.write(ctx, seen, failed, nil)
 	}
 	if known, is := errors.AsType[*penstock.Error](err); errors.Is(err, errNotNow) || is && !known.Code.OurFault() {
@@ -108,8 +108,10 @@ func (c checkReports) write(
 	ctx context.Context, seen store.RunRow, failed forge.FailedChecks, files []store.Attachment,
 ) (told bool, err error) {
 	// It has no text of a check, which others may have written. The file has them.
-	message := fmt.Sprintf("%d of %d checks of commit %s have failed, which you have pushed to %s for pull request %d of %s.",
-		len(failed.Failed), failed.All, failed.Commit, failed.Pull.Branch, failed.Pull.Number, failed.Path)
+	message := fmt.Sprintf(
+		"%d of %d checks of commit %s have failed, which you have pushed to %s for pull request %d of %s.",
+		len(failed.Failed), failed.All, failed.Commit, failed.Pull.Branch, failed.Pull.Number, failed.Path,
+	)
 	if files != nil {
 		message += " The attached file has their names, and what they say."
 	}

@@ -90,13 +90,15 @@ type checkRunJSON struct {
 // warning.
 func (a api) failedChecks(ctx context.Context, path, commit string) (failed []FailedCheck, all int, problem *failure) {
 	checks, problem := a.statuses(ctx, path, commit)
-	if problem == nil && a.forge.Provider == penstock.HostGitHub {
-		var runs []check
-		runs, problem = a.checkRuns(ctx, path, commit)
-		if problem != nil && problem.kind == lacking { // a fine-grained token may be unable to read them
+	if a.forge.Provider == penstock.HostGitHub && (problem == nil || problem.kind == lacking) {
+		runs, other := a.checkRuns(ctx, path, commit)
+		checks = append(checks, runs...)
+		if problem == nil || other == nil || other.kind != lacking { // a token may be able to read only one of them
+			problem = other
+		}
+		if other != nil && other.kind == lacking && len(checks) > 0 {
 			problem = nil
 		}
-		checks = append(checks, runs...)
 	}
 	if problem != nil {
 		return nil, 0, problem
@@ -107,9 +109,10 @@ func (a api) failedChecks(ctx context.Context, path, commit string) (failed []Fa
 			return nil, 0, nil
 		}
 		if one.failed && len(failed) < maxChecks {
-			if texts += len(one.Text); texts > maxCheckTexts {
+			if texts+len(one.Text) > maxCheckTexts {
 				one.Text = ""
 			}
+			texts += len(one.Text)
 			failed = append(failed, one.FailedCheck)
 		}
 	}
@@ -177,6 +180,9 @@ func (a api) checkRuns(ctx context.Context, path, commit string) (checks []check
 				// One that waits has to be let go by a person, perhaps never.
 				done:   r.Status == "completed" || r.Status == "waiting",
 				failed: r.Status == "completed" && slices.Contains(failures, r.Conclusion),
+			}
+			if !one.done && one.began == "" {
+				one.began = "later" // than all times, as text
 			}
 			if r.App != nil {
 				one.of += " " + number(r.App.ID)

@@ -2,6 +2,7 @@ package forge_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/forge"
 	"github.com/penstock-dev/penstock/internal/control/run"
+	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
 const aBranch = "penstock/fix"
@@ -300,4 +302,60 @@ func TestWhichRunHearsOfChecks(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Answers of an agent are none of a person: nothing else would end the work of two agents.
+func TestAgentsDoNotCountAsPeople(t *testing.T) {
+	publishers(t, func(t *testing.T, p *publisher) {
+		id := p.awaited("checks: 1")
+		agent := p.Admin
+		agent.AgentUID = "x"
+		p.pulls.Status("test", "failure")
+		p.look()
+		p.repair(commit("b"))
+		if _, err := p.Runs.FollowUp(t.Context(), agent, id, run.FollowupRequest{Message: "Go on"}); err != nil {
+			t.Fatal(err)
+		}
+		p.succeeds(p.Work().Lease)
+		p.pulls.Status("test", "failure")
+		p.look()
+		p.MustBe(id, penstock.StateBlocked)
+	})
+}
+
+// A pull request about which the forge says something odd keeps no other from being looked at.
+func TestAnOddPullRequestKeepsNoOtherWaiting(t *testing.T) {
+	publishers(t, func(t *testing.T, p *publisher) {
+		id := p.awaited("")
+		p.pulls.Open("other", "", "penstock/other", "main")
+		testkit.Exec(t, p.URL, "INSERT INTO pull_requests (team, repository, owner, base, branch, number, url, written, "+
+			"run_id, created_at, updated_at, connection) SELECT team, repository, owner, 'x', branch, 0, url, written, run_id, "+
+			"0, 0, connection FROM pull_requests")
+		p.pulls.Edit(2, map[string]any{"number": -1})
+		testkit.Exec(t, p.URL, "UPDATE pull_requests SET number = 2 WHERE base = 'x'")
+		testkit.Exec(t, p.URL, "UPDATE pull_requests SET seen_at = 2 WHERE base <> 'x'")
+		testkit.Exec(t, p.URL, "UPDATE pull_requests SET seen_at = 1 WHERE base = 'x'")
+		p.pulls.Status("test", "failure")
+		if err := p.Outputs.LookAtPulls(t.Context()); err != nil {
+			t.Error(err)
+		}
+		p.MustBe(id, penstock.StateQueued)
+	})
+}
+
+// Many pull requests of one connection do not keep other connections waiting.
+func TestEachConnectionIsLookedAt(t *testing.T) {
+	publishers(t, func(t *testing.T, p *publisher) {
+		p.awaited("")
+		for i := range 30 {
+			testkit.Exec(t, p.URL, fmt.Sprintf("INSERT INTO pull_requests (team, repository, owner, base, branch, number, url, "+
+				"written, run_id, created_at, updated_at, connection, seen_at) SELECT team, repository, owner, 'x%d', branch, %d, "+
+				"url, written, run_id, 0, 0, 'other', 1 FROM pull_requests WHERE connection <> 'other'", i, i+2))
+		}
+		testkit.Exec(t, p.URL, "UPDATE pull_requests SET seen_at = 2 WHERE connection <> 'other'")
+		list, err := p.Database().Forges.UnseenPulls(t.Context(), 3, 10)
+		if err != nil || len(list) != 11 || list[10].Number != 1 {
+			t.Errorf("got %d, %v", len(list), err)
+		}
+	})
 }

@@ -465,6 +465,9 @@ func TestChecksOfGitHub(t *testing.T) {
 		"an earlier run of the same": {
 			"", run("a", "completed", "success", early) + "," + run("a", "completed", "failure", late), []string{"a"}, 1,
 		},
+		"a later run that waits for its machine": {
+			"", run("a", "queued", "", "") + "," + run("a", "completed", "failure", early), nil, 0,
+		},
 		"the same name of another app": {
 			"", run("a", "completed", "success", late) + "," + run("a", "completed", "failure", early, `,"app":{"id":2}`),
 			[]string{"a"},
@@ -490,6 +493,14 @@ func TestChecksOfGitHub(t *testing.T) {
 	t.Run("a token that may read no check runs", func(t *testing.T) {
 		g := newGitHub(t, says(http.StatusOK, `{"statuses":[{"context":"ci","state":"error"}]}`),
 			says(http.StatusForbidden, `{"message":"Resource not accessible by personal access token"}`))
+		failed, all, problem := g.failedChecks(t.Context(), "o/r", strings.Repeat("a", 40))
+		if problem != nil || len(failed) != 1 || all != 1 {
+			t.Errorf("got %+v, %d, %v", failed, all, problem)
+		}
+	})
+	t.Run("a token that may read no statuses", func(t *testing.T) {
+		g := newGitHub(t, says(http.StatusForbidden, `{"message":"Resource not accessible by personal access token"}`),
+			says(http.StatusOK, `{"check_runs":[`+run("a", "completed", "failure", early)+`]}`))
 		failed, all, problem := g.failedChecks(t.Context(), "o/r", strings.Repeat("a", 40))
 		if problem != nil || len(failed) != 1 || all != 1 {
 			t.Errorf("got %+v, %d, %v", failed, all, problem)

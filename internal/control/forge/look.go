@@ -10,11 +10,10 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 )
 
-// How open pull requests are looked at. Each costs one to three requests in five minutes, and a connection at most
-// 3,600 an hour. GitHub allows 5,000.
+// How open pull requests are looked at. Each costs one to three requests in five minutes, unless it has more than 50
+// checks, so a connection has 3,600 an hour at most. GitHub allows 5,000.
 const (
 	lookEvery = 5 * time.Minute
-	lookBatch = 200
 	lookMost  = 10 // of a connection, each time that [Connections.LookAtPulls] is called
 )
 
@@ -23,15 +22,13 @@ const (
 // 30 seconds.
 func (c *Connections) LookAtPulls(ctx context.Context, checks ChecksFollower) error {
 	now := penstock.Now()
-	due, err := c.store.Forges.UnseenPulls(ctx, now.Add(-lookEvery), lookBatch)
+	due, err := c.store.Forges.UnseenPulls(ctx, now.Add(-lookEvery), lookMost)
 	if err != nil {
 		return err
 	}
 	by := map[string][]store.SeenPull{}
 	for _, pull := range due {
-		if len(by[pull.Connection]) < lookMost {
-			by[pull.Connection] = append(by[pull.Connection], pull)
-		}
+		by[pull.Connection] = append(by[pull.Connection], pull)
 	}
 	var looking sync.WaitGroup
 	for connection, pulls := range by { // side by side: one that hangs delays no other
@@ -80,8 +77,8 @@ func (c *Connections) look(
 		if err != nil {
 			return err
 		}
-		if failed != nil && failed.kind != lacking {
-			return c.store.Forges.PostponePulls(ctx, row.UID, now.Add(max(0, failed.wait-lookEvery)))
+		if failed != nil && (failed.kind == noAnswer || failed.kind == refused) { // not what one pull request causes
+			return c.store.Forges.PostponePulls(ctx, row.UID, now.Add(failed.wait))
 		}
 	}
 	return nil

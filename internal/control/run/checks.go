@@ -90,7 +90,8 @@ func (c checkReports) Follow(ctx context.Context, failed forge.FailedChecks) err
 		return err
 	}
 	told, err := c.write(ctx, seen, failed, files)
-	if err != nil || !told {
+	c.runs.files.DropRejected(ctx, err, attached(files)...)
+	if err == nil && !told || errors.Is(err, errNotNow) {
 		for _, key := range attached(files) {
 			c.runs.files.DropBlob(ctx, key)
 		}
@@ -157,7 +158,11 @@ func (c checkReports) tell(
 		}
 		return err
 	}
-	if most := forge.Outputs(seen.Config).Followups.Checks; failed.Pull.Red >= most {
+	red, err := tx.Forges().Red(ctx, seen.Team, failed.Pull.Owner)
+	if err != nil {
+		return false, err
+	}
+	if red >= forge.Outputs(seen.Config).Followups.Checks {
 		return false, askAboutChecks(ctx, tx, p, seen, failed, may)
 	}
 	if told, err = tx.Forges().TellChecks(ctx, failed.Pull, failed.Commit); err != nil || !told {
@@ -195,9 +200,10 @@ func askAboutChecks(
 		return err
 	}
 	question := &penstock.StatusMessage{Message: fmt.Sprintf(
-		"The checks of pull request %d of %s have failed again, and the run was told %d times without a person in "+
-			"between. Shall it go on? Any answer lets it continue. To end the work, cancel the run or close the pull request.",
-		failed.Pull.Number, failed.Path, failed.Pull.Red,
+		"The checks of pull request %d of %s have failed again, and the run was told as often as its settings allow "+
+			"without a person in between. Shall it go on? Any answer lets it continue. To end the work, cancel the run or "+
+			"close the pull request.",
+		failed.Pull.Number, failed.Path,
 	)}
 	return tx.Runs().Move(ctx, store.Move{
 		Run: run, To: penstock.StateBlocked, TimelineEvent: penstock.TimelineBlocked, Message: question,

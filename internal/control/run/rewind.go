@@ -52,7 +52,7 @@ func (s *Turns) Rewind(ctx context.Context, p penstock.Principal, id string, req
 		return Rewound{}, err
 	}
 	return access.Act(ctx, s.runs.responses, p, func(tx *store.Tx) (Rewound, error) {
-		if err := spoken(ctx, tx, seen); err != nil {
+		if err := spoken(ctx, tx, p, seen); err != nil {
 			return Rewound{}, err
 		}
 		floor, err := tx.Conversations().Enter(ctx, seen.ConversationID, speaks(p))

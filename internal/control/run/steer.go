@@ -117,7 +117,7 @@ const (
 func followUp(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, seen store.RunRow, f store.Followup, question int,
 ) (outcome string, err error) {
-	if err := spoken(ctx, tx, seen); err != nil {
+	if err := spoken(ctx, tx, p, seen); err != nil {
 		return "", err
 	}
 	return addFollowup(ctx, tx, p, seen, f, func(run store.RunRow) error {

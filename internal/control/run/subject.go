@@ -236,16 +236,22 @@ func nextEvents(
 // spoken notes that a person speaks to a run, so that events may continue it again, and takes the claim of
 // its subject if the run has ended. It is a conflict if another run works on the subject. It comes before
 // any lock of a run.
-func spoken(ctx context.Context, tx *store.Tx, run store.RunRow) error {
-	if err := tx.Forges().ForgetRed(ctx, run.Team, branchOwner(run)); err != nil {
-		return err
+func spoken(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.RunRow) error {
+	var subject store.SubjectRow
+	about := run.SubjectUID != ""
+	if about {
+		var err error
+		if subject, about, err = tx.Subjects().LockOf(ctx, run.ID); err != nil {
+			return err
+		}
 	}
-	if run.SubjectUID == "" {
+	if !p.IsAgent() {
+		if err := tx.Forges().ForgetRed(ctx, run.Team, branchOwner(run)); err != nil {
+			return err
+		}
+	}
+	if !about {
 		return nil
-	}
-	subject, ok, err := tx.Subjects().LockOf(ctx, run.ID)
-	if err != nil || !ok {
-		return err
 	}
 	if subject.RunID != run.ID {
 		other, err := tx.Runs().Lock(ctx, subject.RunID)

@@ -104,21 +104,24 @@ type SeenPull struct {
 
 	SeenAt  penstock.Time
 	Checked string // the last commit whose failed checks the run was told of
-	Red     int64  // how many such commits there were since a person spoke to the run
 }
 
-// UnseenPulls lists at most limit open pull requests whose forges were not asked since a time, the longest ago first.
+// UnseenPulls lists, of each connection, at most limit open pull requests about which its forge was not asked since a
+// time, the longest ago first.
 func (fs Forges) UnseenPulls(ctx context.Context, before penstock.Time, limit int) ([]SeenPull, error) {
 	rows, err := fs.s.query(ctx, `SELECT team, repository, owner, base, branch, number, connection, factory_uid, run_id,
-			seen_at, checked, red
-		FROM pull_requests
-		WHERE is_open = 1 AND seen_at < $1 AND connection <> ''
-		ORDER BY seen_at, repository, number
-		LIMIT $2`, int64(before), limit)
+			seen_at, checked
+		FROM (
+			SELECT *, row_number() OVER (PARTITION BY connection ORDER BY seen_at, repository, number) AS place
+			FROM pull_requests
+			WHERE is_open = 1 AND seen_at < $1
+		) p
+		WHERE place <= $2
+		ORDER BY seen_at, repository, number`, int64(before), limit)
 	return collect(fs.s, rows, err, "pull requests", func(r *SeenPull) []any {
 		return []any{
 			&r.Team, &r.Repository, &r.Owner, &r.Base, &r.Branch, &r.Number, &r.Connection, &r.Factory, &r.RunID,
-			(*int64)(&r.SeenAt), &r.Checked, &r.Red,
+			(*int64)(&r.SeenAt), &r.Checked,
 		}
 	})
 }
@@ -187,14 +190,24 @@ func (fs Forges) HastenPulls(ctx context.Context, team, repository, commit strin
 	})
 }
 
+// Red returns of how many commits whose checks have failed the runs of a thread were told since a person spoke to them.
+func (fs ForgesTx) Red(ctx context.Context, team, owner string) (n int64, err error) {
+	err = fs.tx.row(ctx, "SELECT COALESCE(sum(red), 0) FROM pull_requests WHERE team = $1 AND owner = $2", team, owner).
+		Scan(&n)
+	return n, wrapf(err, "count the checks of %s", owner)
+}
+
 // TellChecks records that the run of a pull request is told of the failed checks of a commit. It returns false if that
-// has happened already, or the pull request is another one by now.
+// has happened already, also for another pull request of the thread, or this one is another one by now.
 func (fs ForgesTx) TellChecks(ctx context.Context, r SeenPull, commit string) (bool, error) {
 	n, err := fs.tx.exec(ctx, `UPDATE pull_requests
 		SET checked = $1, red = red + 1
-		WHERE team = $2 AND repository = $3 AND owner = $4 AND base = $5 AND number = $6 AND is_open = 1 AND checked = $7
-			AND red = $8`,
-		commit, r.Team, r.Repository, r.Owner, r.Base, r.Number, r.Checked, r.Red)
+		WHERE team = $2 AND repository = $3 AND owner = $4 AND base = $5 AND number = $6 AND is_open = 1 AND NOT EXISTS (
+			SELECT 1
+			FROM pull_requests other
+			WHERE other.team = $2 AND other.repository = $3 AND other.owner = $4 AND other.checked = $1
+		)`,
+		commit, r.Team, r.Repository, r.Owner, r.Base, r.Number)
 	return n > 0, wrapf(err, "store the checks of pull request %d", r.Number)
 }
 

@@ -91,8 +91,12 @@ func TestARunHearsOfFailedChecks(t *testing.T) {
 			t.Errorf("the timeline has %v", types)
 		}
 		p.succeeds(a.Lease) // without a push
+		p.forge.Calls()
 		p.look()
 		p.MustBe(id, penstock.StateSucceeded)
+		if calls := p.forge.Calls(); len(calls) != 1 {
+			t.Errorf("what the run knows is asked for: %v", calls)
+		}
 	})
 }
 

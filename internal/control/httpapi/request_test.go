@@ -280,7 +280,7 @@ func TestUnknownSettingsOfForgesAreRefused(t *testing.T) {
 		},
 		{
 			"POST", "/agent/runs", `{"prompt": "x", "config": {"forge": {"followups": {"reviews": true}}}}`,
-			"/config/forge/followups/reviews", "allowed are checks",
+			"/config/forge/followups/reviews", "checks",
 		},
 		{
 			"POST", "/agent/runs", `{"prompt": "x", "config": {"forge": {"push": {"signing": "ssh"}}}}`,

@@ -91,14 +91,12 @@ type checkRunJSON struct {
 func (a api) failedChecks(ctx context.Context, path, commit string) (failed []FailedCheck, all int, problem *failure) {
 	checks, problem := a.statuses(ctx, path, commit)
 	if a.forge.Provider == penstock.HostGitHub && (problem == nil || problem.kind == lacking) {
-		runs, other := a.checkRuns(ctx, path, commit)
-		checks = append(checks, runs...)
-		if problem == nil || other == nil || other.kind != lacking { // a token may be able to read only one of them
-			problem = other
-		}
-		if other != nil && other.kind == lacking && len(checks) > 0 {
+		var runs []check
+		runs, problem = a.checkRuns(ctx, path, commit)
+		if problem != nil && problem.kind == lacking { // a token may be able to read only statuses
 			problem = nil
 		}
+		checks = append(checks, runs...)
 	}
 	if problem != nil {
 		return nil, 0, problem

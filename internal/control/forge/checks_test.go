@@ -363,3 +363,23 @@ func TestEachConnectionIsLookedAt(t *testing.T) {
 		}
 	})
 }
+
+// A thread that an event has closed hears nothing more, and nobody asks for its checks.
+func TestAClosedThreadHearsNoChecks(t *testing.T) {
+	publishers(t, func(t *testing.T, p *publisher) {
+		a := p.pushed(penstock.RunRequest{
+			Prompt: "a", Subject: "acme/shop#7", Config: &penstock.Config{Repositories: shop.Config.Repositories},
+		}, aBranch)
+		p.declared(a, aPull)
+		p.succeeds(a.Lease)
+		p.do()
+		testkit.Exec(t, p.URL, "UPDATE subjects SET closed_at = 1")
+		p.pulls.Status("test", "failure")
+		p.forge.Calls()
+		p.look()
+		p.MustBe(a.Lease.RunID, penstock.StateSucceeded)
+		if calls := p.forge.Calls(); len(calls) != 1 {
+			t.Errorf("the forge got %v", calls)
+		}
+	})
+}

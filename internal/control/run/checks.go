@@ -21,13 +21,7 @@ func (s *Outputs) LookAtPulls(ctx context.Context) error {
 // checkReports tells runs that the checks of what they have pushed have failed: a [forge.ChecksFollower].
 type checkReports struct{ runs *Runs }
 
-// errNotNow is why a run is not told now. The forge is asked again later.
-var errNotNow = errors.New("the run cannot be told now")
-
-const (
-	maxNamedChecks = 20 // in the timeline
-	checksFile     = "failed-checks.json"
-)
+const maxNamedChecks = 20 // in the timeline
 
 // Waits reports whether the run of a pull request may want to be told of failed checks. A run that works is asked
 // again when it can be told.
@@ -36,7 +30,7 @@ func (c checkReports) Waits(ctx context.Context, pull store.SeenPull) (bool, err
 	if err == nil {
 		err = hears(run, store.SubjectRow{})
 	}
-	if errors.Is(err, errNotNow) {
+	if errors.Is(err, ErrEventsStay) {
 		return false, nil
 	}
 	return err == nil, err
@@ -47,24 +41,26 @@ func (c checkReports) runOf(ctx context.Context, pull store.SeenPull) (run store
 	id, about := strings.TrimPrefix(pull.Owner, ownerRun), ""
 	if uid, is := strings.CutPrefix(pull.Owner, ownerSubject); is {
 		var subject store.Subject
-		subject, err = c.runs.store.Subjects.Find(ctx, pull.Team, uid)
+		if subject, err = c.runs.store.Subjects.Find(ctx, pull.Team, uid); err == nil && subject.ClosedAt > 0 {
+			err = ErrEventsStay
+		}
 		id, about = subject.RunID, uid
 	}
 	if err == nil {
 		run, err = c.runs.store.Runs.Find(ctx, pull.Team, id)
 	}
 	if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && run.SubjectUID != about {
-		err = errNotNow
+		err = ErrEventsStay
 	}
 	return run, err
 }
 
-// hears returns errNotNow unless a run about a subject may be told of failed checks in its present state.
+// hears returns ErrEventsStay unless a run about a subject may be told of failed checks in its present state.
 func hears(run store.RunRow, subject store.SubjectRow) error {
 	goesOn := run.State == penstock.StateInProgress ||
 		run.State.Done() && subject.ContinuesWith(run.State, run.FinishedAt, penstock.Now())
 	if !goesOn || subject.ClosedAt > 0 || forge.Outputs(run.Config).Followups.Checks == 0 {
-		return errNotNow
+		return ErrEventsStay
 	}
 	return nil
 }
@@ -73,7 +69,7 @@ func hears(run store.RunRow, subject store.SubjectRow) error {
 // as the settings of the run allow, it asks a person instead.
 func (c checkReports) Follow(ctx context.Context, failed forge.FailedChecks) error {
 	seen, err := c.runOf(ctx, failed.Pull)
-	if errors.Is(err, errNotNow) {
+	if errors.Is(err, ErrEventsStay) {
 		return nil
 	}
 	if err != nil {
@@ -84,23 +80,22 @@ func (c checkReports) Follow(ctx context.Context, failed forge.FailedChecks) err
 		return err
 	}
 	files, err := c.runs.files.putFollowupAttachments(ctx, seen.ID, []FollowupAttachment{
-		{FileName: checksFile, MimeType: "application/json", Data: text},
+		{FileName: "failed-checks.json", MimeType: "application/json", Data: text},
 	})
 	if err != nil {
 		return err
 	}
 	told, err := c.write(ctx, seen, failed, files)
-	c.runs.files.DropRejected(ctx, err, attached(files)...)
-	if err == nil && !told || errors.Is(err, errNotNow) {
+	if notNow(err) || err == nil && !told { // otherwise, nobody knows whether the file is stored
 		for _, key := range attached(files) {
 			c.runs.files.DropBlob(ctx, key)
 		}
 	}
-	if known, is := errors.AsType[*penstock.Error](err); is && !known.Code.OurFault() { // it may have no room for files
+	if notNow(err) && penstock.CodeOf(err) != "" { // it may have no room for files
 		_, err = c.write(ctx, seen, failed, nil)
 	}
-	if known, is := errors.AsType[*penstock.Error](err); errors.Is(err, errNotNow) || is && !known.Code.OurFault() {
-		return nil // such as a conversation in which another run works
+	if notNow(err) {
+		return nil
 	}
 	return err
 }
@@ -116,7 +111,7 @@ func (c checkReports) write(
 	if files != nil {
 		message += " The attached file has their names, and what they say."
 	}
-	err = c.runs.store.WriteReserved(ctx, func(tx *store.Tx) error {
+	err = c.runs.store.WriteReserved(ctx, func(tx *store.Tx) (err error) {
 		told, err = c.tell(ctx, tx, seen, failed, store.Followup{
 			ID: penstock.NewID(), Creator: failed.Pull.Connection, Attachments: files,
 			Message: message + " Find the cause, fix it, and push again.",
@@ -136,7 +131,7 @@ func (c checkReports) tell(
 			return false, err
 		}
 		if subject.RunID != seen.ID {
-			return false, errNotNow
+			return false, ErrEventsStay
 		}
 	}
 	// Its creator and its payers have begun the work. It has the scope of an automation, because what others write about
@@ -154,7 +149,7 @@ func (c checkReports) tell(
 		}
 		idle, err := tx.Subjects().Idle(ctx, run.ID)
 		if err == nil && !idle {
-			err = errNotNow
+			err = ErrEventsStay
 		}
 		return err
 	}
@@ -182,16 +177,12 @@ func askAboutChecks(
 	ctx context.Context, tx *store.Tx, p penstock.Principal, seen store.RunRow, failed forge.FailedChecks,
 	may func(store.RunRow) error,
 ) error {
-	floor, err := tx.Conversations().Enter(ctx, seen.ConversationID, speaks(p))
-	if err != nil {
+	if _, err := floorFor(ctx, tx, seen, p); err != nil {
 		return err
 	}
 	run, err := tx.Runs().Lock(ctx, seen.ID)
 	if err == nil {
 		err = may(run)
-	}
-	if err == nil && floor.Talking != "" && floor.Talking != run.ID {
-		err = errNotNow
 	}
 	if err != nil {
 		return err
@@ -205,10 +196,7 @@ func askAboutChecks(
 			"close the pull request.",
 		failed.Pull.Number, failed.Path,
 	)}
-	return tx.Runs().Move(ctx, store.Move{
-		Run: run, To: penstock.StateBlocked, TimelineEvent: penstock.TimelineBlocked, Message: question,
-		Payload: map[string]any{"message": question.Message},
-	})
+	return askPerson(ctx, tx, run, question)
 }
 
 func checksEvent(failed forge.FailedChecks) penstock.Draft {

@@ -54,8 +54,13 @@ func GiveEvents(
 		subject.Interrupt = false
 		return tx.Subjects().Set(ctx, subject)
 	}
+	return askPerson(ctx, tx, seen, question)
+}
+
+// askPerson blocks a locked run until a person has answered.
+func askPerson(ctx context.Context, tx *store.Tx, run store.RunRow, question *penstock.StatusMessage) error {
 	return tx.Runs().Move(ctx, store.Move{
-		Run: seen, To: penstock.StateBlocked, TimelineEvent: penstock.TimelineBlocked, Message: question,
+		Run: run, To: penstock.StateBlocked, TimelineEvent: penstock.TimelineBlocked, Message: question,
 		Payload: map[string]any{"message": question.Message},
 	})
 }
@@ -226,11 +231,17 @@ func nextEvents(
 	}
 	subject.Interrupt = false
 	question, err := followEvents(ctx, tx, from, subject, run, now)
-	if _, known := errors.AsType[*penstock.Error](err); known && !penstock.CodeOf(err).OurFault() ||
-		errors.Is(err, ErrEventsStay) || errors.Is(err, ErrEventsRefused) {
+	if notNow(err) {
 		err = nil
 	}
 	return question, err
+}
+
+// notNow reports whether err says why a run cannot be told of something now: it works, may not be told, or a rule is
+// in the way, such as a budget.
+func notNow(err error) bool {
+	known, is := errors.AsType[*penstock.Error](err)
+	return errors.Is(err, ErrEventsStay) || errors.Is(err, ErrEventsRefused) || is && !known.Code.OurFault()
 }
 
 // spoken notes that a person speaks to a run, so that events may continue it again, and takes the claim of

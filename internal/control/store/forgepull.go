@@ -109,8 +109,7 @@ type SeenPull struct {
 // UnseenPulls lists, of each connection, at most limit open pull requests about which its forge was not asked since a
 // time, the longest ago first.
 func (fs Forges) UnseenPulls(ctx context.Context, before penstock.Time, limit int) ([]SeenPull, error) {
-	rows, err := fs.s.query(ctx, `SELECT team, repository, owner, base, branch, number, connection, factory_uid, run_id,
-			seen_at, checked
+	rows, err := fs.s.query(ctx, `SELECT team, repository, owner, base, branch, number, connection, seen_at, checked
 		FROM (
 			SELECT *, row_number() OVER (PARTITION BY connection ORDER BY seen_at, repository, number) AS place
 			FROM pull_requests
@@ -120,8 +119,7 @@ func (fs Forges) UnseenPulls(ctx context.Context, before penstock.Time, limit in
 		ORDER BY seen_at, repository, number`, int64(before), limit)
 	return collect(fs.s, rows, err, "pull requests", func(r *SeenPull) []any {
 		return []any{
-			&r.Team, &r.Repository, &r.Owner, &r.Base, &r.Branch, &r.Number, &r.Connection, &r.Factory, &r.RunID,
-			(*int64)(&r.SeenAt), &r.Checked,
+			&r.Team, &r.Repository, &r.Owner, &r.Base, &r.Branch, &r.Number, &r.Connection, (*int64)(&r.SeenAt), &r.Checked,
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package penstock
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ type OutputSettings struct {
 	PullRequest *PullRequestSettings `json:"pull_request,omitempty"`
 	Limits      *OutputBounds        `json:"limits,omitempty"`
 	Approval    string               `json:"approval,omitempty"` // never, protected or always
+	Status      string               `json:"status,omitempty"`   // comment or none
 }
 
 // PullRequestSettings are about the pull requests of runs.
@@ -50,6 +52,8 @@ type OutputPolicy struct {
 	Reviewers []string       `json:"reviewers,omitempty"`
 	Limits    OutputLimits   `json:"limits"`
 	Approval  string         `json:"approval"`
+	// Status is where the issue or pull request whose event has started the run says how it is. "": nowhere, as none.
+	Status    string         `json:"status,omitempty"`
 	Followups FollowupPolicy `json:"followups,omitzero"`
 }
 
@@ -85,6 +89,15 @@ const (
 // Approvals lists the values of approval, from the one that holds the least.
 func Approvals() []string { return []string{ApprovalNever, ApprovalProtected, ApprovalAlways} }
 
+// Where an issue or a pull request says how the run is that its event has started.
+const (
+	StatusComment = "comment" // in one comment, which changes
+	StatusNone    = "none"
+)
+
+// Statuses lists the values of status.
+func Statuses() []string { return []string{StatusComment, StatusNone} }
+
 // Limits of the settings of outputs.
 const (
 	MaxOutputs   = 20 // of a turn, of all kinds together
@@ -99,7 +112,7 @@ const (
 func DefaultOutputPolicy() OutputPolicy {
 	return OutputPolicy{
 		OpenLimit: 5, Base: [][]string{{}}, Draft: true, Limits: OutputLimits{PullRequest: 1, Comment: 3},
-		Approval: ApprovalProtected, Followups: FollowupPolicy{Checks: 3},
+		Approval: ApprovalProtected, Status: StatusComment, Followups: FollowupPolicy{Checks: 3},
 	}
 }
 
@@ -120,6 +133,7 @@ func (s *OutputSettings) check(at string) []FieldError {
 	}
 	c := settingsCheck{at: at}
 	c.word("/approval", s.Approval, Approvals()...)
+	c.word("/status", s.Status, Statuses()...)
 	if limits := s.Limits; limits != nil {
 		c.limit("/limits/pull_request", limits.PullRequest, 0, MaxOutputs)
 		c.limit("/limits/comment", limits.Comment, 0, MaxOutputs)
@@ -211,9 +225,7 @@ func (f *ForgeSettings) PolicyOfOutputs() OutputPolicy {
 		set(&p.Limits.PullRequest, limits.PullRequest)
 		set(&p.Limits.Comment, limits.Comment)
 	}
-	if s.Approval != "" {
-		p.Approval = s.Approval
-	}
+	p.Approval, p.Status = cmp.Or(s.Approval, p.Approval), cmp.Or(s.Status, p.Status)
 	return p
 }
 
@@ -257,6 +269,11 @@ func (p OutputPolicy) Narrow(req *ForgeSettings, at string) (OutputPolicy, []Fie
 	default:
 		p.Approval = s.Approval
 	}
+	if s.Status == StatusComment && p.Status != StatusComment {
+		c.badf("/status", "must not be %s: %s, which is %s", s.Status, narrowRule, StatusNone)
+	} else {
+		p.Status = cmp.Or(s.Status, p.Status)
+	}
 	return p, c.errs
 }
 
@@ -285,6 +302,9 @@ func (p OutputPolicy) Within(q OutputPolicy) OutputPolicy {
 	p.Followups.Checks = min(p.Followups.Checks, q.Followups.Checks)
 	if slices.Index(Approvals(), q.Approval) > slices.Index(Approvals(), p.Approval) {
 		p.Approval = q.Approval
+	}
+	if q.Status != StatusComment {
+		p.Status = q.Status
 	}
 	return p
 }

@@ -23,7 +23,7 @@ func TestEachValueOfOutputsIsInheritedByItself(t *testing.T) {
 		PullRequest: &penstock.PullRequestSettings{
 			OpenLimit: new(7), Base: []string{"main"}, Draft: new(true), Labels: []string{"a"}, Reviewers: []string{"x"},
 		},
-		Limits: &penstock.OutputBounds{PullRequest: new(2), Comment: new(4)}, Approval: "always",
+		Limits: &penstock.OutputBounds{PullRequest: new(2), Comment: new(4)}, Approval: "always", Status: "none",
 	})
 	strong := outputs(penstock.OutputSettings{
 		PullRequest: &penstock.PullRequestSettings{OpenLimit: new(0), Draft: new(false), Reviewers: []string{}},
@@ -33,7 +33,7 @@ func TestEachValueOfOutputsIsInheritedByItself(t *testing.T) {
 	merged := strong.Over(weak)
 	want := penstock.OutputPolicy{
 		OpenLimit: 0, Base: [][]string{{"main"}}, Labels: []string{"a"},
-		Limits: penstock.OutputLimits{PullRequest: 2, Comment: 0}, Approval: "always",
+		Limits: penstock.OutputLimits{PullRequest: 2, Comment: 0}, Approval: "always", Status: "none",
 		Followups: penstock.FollowupPolicy{Checks: 3},
 	}
 	if diff := cmp.Diff(want, merged.PolicyOfOutputs()); diff != "" {
@@ -62,6 +62,7 @@ func TestARequestOnlyNarrowsAnOutputPolicy(t *testing.T) {
 			Reviewers: []string{"x", "acme/core"},
 		}, Approval: "never",
 	}).PolicyOfOutputs()
+	silent := outputs(penstock.OutputSettings{Status: "none"}).PolicyOfOutputs()
 	for _, test := range []struct {
 		about  string
 		policy penstock.OutputPolicy
@@ -128,6 +129,9 @@ func TestARequestOnlyNarrowsAnOutputPolicy(t *testing.T) {
 			nil,
 			func(p *penstock.OutputPolicy) { p.Approval = "always" },
 		},
+		{"no status", none, penstock.OutputSettings{Status: "none"}, nil, func(p *penstock.OutputPolicy) { p.Status = "none" }},
+		{"a status", silent, penstock.OutputSettings{Status: "comment"}, []string{"/outputs/status"}, nil},
+		{"the same status", none, penstock.OutputSettings{Status: "comment"}, nil, func(*penstock.OutputPolicy) {}},
 		{"the same approval", none, penstock.OutputSettings{Approval: "protected"}, nil, func(*penstock.OutputPolicy) {}},
 	} {
 		got, errs := test.policy.Narrow(outputs(test.req), "")
@@ -152,7 +156,7 @@ func TestAnOutputPolicyWithinAnother(t *testing.T) {
 	t.Parallel()
 	a := penstock.OutputPolicy{
 		OpenLimit: 9, Base: [][]string{{"a"}}, Labels: []string{"own"}, Reviewers: []string{"x"},
-		Limits: penstock.OutputLimits{PullRequest: 1, Comment: 9}, Approval: "never",
+		Limits: penstock.OutputLimits{PullRequest: 1, Comment: 9}, Approval: "never", Status: "comment",
 	}
 	b := penstock.OutputPolicy{
 		OpenLimit: 2, Base: [][]string{{}, {"a"}}, Draft: true, Labels: []string{"other"},
@@ -178,7 +182,7 @@ func TestSettingsOfOutputsAreChecked(t *testing.T) {
 			Labels:    []string{"good", "GOOD", "a\nb", strings.Repeat("ä", 51), "", strings.Repeat("ä", 50)},
 			Reviewers: []string{"@octocat", "a/b/c", "acme/core", "Octocat", "octocat"},
 		},
-		Limits: &penstock.OutputBounds{PullRequest: new(21), Comment: new(-1)}, Approval: "sometimes",
+		Limits: &penstock.OutputBounds{PullRequest: new(21), Comment: new(-1)}, Approval: "sometimes", Status: "maybe",
 	})
 	settings.OutputPolicy = &penstock.OutputPolicy{}
 	got := map[string]string{}
@@ -188,6 +192,7 @@ func TestSettingsOfOutputsAreChecked(t *testing.T) {
 	const label = "must be the name of a label, in one line of at most 50 characters"
 	want := map[string]string{
 		"/approval":                 `must be never or protected or always, not "sometimes"`,
+		"/status":                   `must be comment or none, not "maybe"`,
 		"/limits/pull_request":      "must be from 0 to 20",
 		"/limits/comment":           "must be from 0 to 20",
 		"/pull_request/open_limit":  "must be from 0 to 1000",

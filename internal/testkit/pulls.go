@@ -20,6 +20,7 @@ type Pulls struct {
 	comments []map[string]any
 	labels   []string // of the repository, from the id 1
 	statuses []map[string]any
+	eyes     []string       // the paths of reactions
 	asked    map[int]string // the reviewers of a pull request, each once, with spaces between
 	fault    func(method, path string) PullFault
 }
@@ -54,6 +55,9 @@ func (p *Pulls) All() (pulls []map[string]any, comments []string) {
 		pulls = append(pulls, maps.Clone(one))
 	}
 	for _, one := range p.comments {
+		if one == nil {
+			continue
+		}
 		comments = append(comments, fmt.Sprint(one["body"]))
 	}
 	return pulls, comments
@@ -61,6 +65,41 @@ func (p *Pulls) All() (pulls []map[string]any, comments []string) {
 
 // Collaborators are who can review pull requests, besides the team core of acme.
 func Collaborators() []string { return []string{"ada", "grace"} }
+
+// Reactions returns where somebody has reacted.
+func (p *Pulls) Reactions() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.eyes)
+}
+
+// DeleteComment deletes a comment by its number from 1, as a person does.
+func (p *Pulls) DeleteComment(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.comments[n-1] = nil
+}
+
+// comment serves the comments of all issues and pull requests, and one comment.
+func (p *Pulls) comment(r *http.Request, segments []string, req map[string]any) (status int, body any) {
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/reactions"):
+		p.eyes = append(p.eyes, strings.Join(segments, "/"))
+		return http.StatusCreated, map[string]any{}
+	case segments[1] == "comments":
+		n, _ := strconv.Atoi(segments[2])
+		if n < 1 || n > len(p.comments) || p.comments[n-1] == nil {
+			return http.StatusNotFound, map[string]any{}
+		}
+		maps.Copy(p.comments[n-1], req)
+		return http.StatusOK, p.comments[n-1]
+	case r.Method == http.MethodGet:
+		return http.StatusOK, slices.DeleteFunc(slices.Clone(p.comments), func(c map[string]any) bool { return c == nil })
+	}
+	made := map[string]any{"id": len(p.comments) + 1, "body": req["body"], "user": map[string]any{"id": 42}}
+	p.comments = append(p.comments, made)
+	return http.StatusCreated, made
+}
 
 // Labels returns the labels of the repository.
 func (p *Pulls) Labels() []string {
@@ -238,6 +277,8 @@ func (p *Pulls) do(r *http.Request, path string) (status int, body any) {
 			}
 		}
 		return http.StatusCreated, p.open(req)
+	case segments[0] == "issues" && (strings.Contains(path, "/comments") || segments[len(segments)-1] == "reactions"):
+		return p.comment(r, segments, req)
 	case one == nil:
 		return http.StatusNotFound, map[string]any{}
 	case strings.HasSuffix(path, "/labels"):
@@ -249,12 +290,8 @@ func (p *Pulls) do(r *http.Request, path string) (status int, body any) {
 			maps.Copy(one, req)
 		}
 		return http.StatusOK, one
-	case r.Method == http.MethodGet:
-		return http.StatusOK, p.comments
 	}
-	made := map[string]any{"id": len(p.comments) + 1, "body": req["body"], "user": map[string]any{"id": 42}}
-	p.comments = append(p.comments, made)
-	return http.StatusCreated, made
+	return http.StatusNotFound, map[string]any{}
 }
 
 func number(pull map[string]any) int {

@@ -45,6 +45,7 @@ type Outputs struct {
 	PullRequest *PullRequests `json:"pullRequest,omitzero" about:"The pull requests of runs."`
 	Limits      *OutputBounds `json:"limits,omitzero" about:"How many outputs a turn can declare; 20 of all kinds together."`
 	Approval    string        `json:"approval,omitzero" rule:"approval" about:"Which outputs wait until a person releases them. The outputs of a fork always do." default:"\"protected\""`
+	Status      string        `json:"status,omitzero" rule:"status" about:"Whether a comment in the issue or pull request whose event has started a run says how it is." default:"\"comment\""`
 }
 
 // PullRequests is about the pull requests of runs.
@@ -77,7 +78,7 @@ func (f *Forge) Settings() *penstock.ForgeSettings {
 	if o := f.Outputs; o != nil {
 		settings.Outputs = &penstock.OutputSettings{
 			PullRequest: (*penstock.PullRequestSettings)(o.PullRequest), Limits: (*penstock.OutputBounds)(o.Limits),
-			Approval: o.Approval,
+			Approval: o.Approval, Status: o.Status,
 		}
 	}
 	settings.Followups = (*penstock.FollowupSettings)(f.Followups)
@@ -101,7 +102,8 @@ func ForgeOf(s *penstock.ForgeSettings) *Forge {
 	}
 	if o := s.Outputs; o != nil {
 		f.Outputs = &Outputs{
-			PullRequest: (*PullRequests)(o.PullRequest), Limits: (*OutputBounds)(o.Limits), Approval: o.Approval,
+			PullRequest: (*PullRequests)(o.PullRequest), Limits: (*OutputBounds)(o.Limits),
+			Approval: o.Approval, Status: o.Status,
 		}
 	}
 	return &f

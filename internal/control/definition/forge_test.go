@@ -25,6 +25,7 @@ func TestFindingsOfForge(t *testing.T) {
   outputs:
     review: true
     approval: sometimes
+    status: maybe
     pullRequest: {openLimit: -1, base: [/main], draft: ready, labels: ["a\tb", " "], reviewers: ["@octocat", a b], ` +
 			`closesIssue: true}
     limits: {pullRequest: 21, comment: -1, issue: 1}
@@ -52,22 +53,23 @@ factory.yaml:10:78: FF_INVALID_VALUE forge: except begins with !: patterns canno
 factory.yaml:11:21: FF_INVALID_VALUE files must be from 1 to 100000, not 0
 factory.yaml:11:31: FF_TYPE_MISMATCH bytes must be a whole number, not the text "2gb"
 factory.yaml:12:14: FF_INVALID_VALUE secrets must be refuse or off, not "review"
-factory.yaml:14:5: FF_UNKNOWN_FIELD unknown key "review"; allowed are pullRequest, limits, approval
+factory.yaml:14:5: FF_UNKNOWN_FIELD unknown key "review"; allowed are pullRequest, limits, approval, status
 factory.yaml:15:15: FF_INVALID_VALUE approval must be never, protected or always, not "sometimes"
-factory.yaml:16:30: FF_INVALID_VALUE openLimit must be from 0 to 1000, not -1
-factory.yaml:16:41: FF_INVALID_VALUE forge: base begins with /: patterns begin at the root of the repository anyway
-factory.yaml:16:56: FF_TYPE_MISMATCH draft must be true or false, not the text "ready"
-factory.yaml:16:72: FF_INVALID_VALUE each of labels must be the name of a label, in one line of at most 50 ` +
+factory.yaml:16:13: FF_INVALID_VALUE status must be comment or none, not "maybe"
+factory.yaml:17:30: FF_INVALID_VALUE openLimit must be from 0 to 1000, not -1
+factory.yaml:17:41: FF_INVALID_VALUE forge: base begins with /: patterns begin at the root of the repository anyway
+factory.yaml:17:56: FF_TYPE_MISMATCH draft must be true or false, not the text "ready"
+factory.yaml:17:72: FF_INVALID_VALUE each of labels must be the name of a label, in one line of at most 50 ` +
 		`characters, not "a\tb"
-factory.yaml:16:80: FF_INVALID_VALUE each of labels must be the name of a label, in one line of at most 50 characters
-factory.yaml:16:98: FF_INVALID_VALUE each of reviewers must be a login without @, or owner/team, not "@octocat"
-factory.yaml:16:110: FF_INVALID_VALUE each of reviewers must be a login without @, or owner/team, not "a b"
-factory.yaml:16:116: FF_UNKNOWN_FIELD unknown key "closesIssue"; allowed are openLimit, base, draft, labels, reviewers
-factory.yaml:17:27: FF_INVALID_VALUE pullRequest must be from 0 to 20, not 21
-factory.yaml:17:40: FF_INVALID_VALUE comment must be from 0 to 20, not -1
-factory.yaml:17:44: FF_UNKNOWN_FIELD unknown key "issue"; allowed are pullRequest, comment
-factory.yaml:18:23: FF_INVALID_VALUE checks must be from 0 to 100, not 101
-factory.yaml:18:28: FF_UNKNOWN_FIELD unknown key "reviews"; allowed are checks
+factory.yaml:17:80: FF_INVALID_VALUE each of labels must be the name of a label, in one line of at most 50 characters
+factory.yaml:17:98: FF_INVALID_VALUE each of reviewers must be a login without @, or owner/team, not "@octocat"
+factory.yaml:17:110: FF_INVALID_VALUE each of reviewers must be a login without @, or owner/team, not "a b"
+factory.yaml:17:116: FF_UNKNOWN_FIELD unknown key "closesIssue"; allowed are openLimit, base, draft, labels, reviewers
+factory.yaml:18:27: FF_INVALID_VALUE pullRequest must be from 0 to 20, not 21
+factory.yaml:18:40: FF_INVALID_VALUE comment must be from 0 to 20, not -1
+factory.yaml:18:44: FF_UNKNOWN_FIELD unknown key "issue"; allowed are pullRequest, comment
+factory.yaml:19:23: FF_INVALID_VALUE checks must be from 0 to 100, not 101
+factory.yaml:19:28: FF_UNKNOWN_FIELD unknown key "reviews"; allowed are checks
 `
 	if diff := cmp.Diff(want, lines(found)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -79,7 +81,7 @@ func TestForgeIsReadAndWritten(t *testing.T) {
 	t.Parallel()
 	const text = smallFactory + "forge: {push: {branches: [], secrets: off, limits: {binary: 0}}, outputs: " +
 		"{pullRequest: {openLimit: 0, base: [], draft: false, labels: [a b], reviewers: [acme/core]}, " +
-		"limits: {comment: 0}, approval: never}, followups: {checks: 0}}\n"
+		"limits: {comment: 0}, approval: never, status: none}, followups: {checks: 0}}\n"
 	result, found := definition.Parse(map[string][]byte{
 		"factory.yaml": []byte(text), "agents/foreman/agent.md": []byte(smallForeman),
 	}, definition.Known{})
@@ -91,7 +93,7 @@ func TestForgeIsReadAndWritten(t *testing.T) {
 	}, Outputs: &penstock.OutputSettings{
 		PullRequest: &penstock.PullRequestSettings{
 			OpenLimit: new(0), Base: []string{}, Draft: new(false), Labels: []string{"a b"}, Reviewers: []string{"acme/core"},
-		}, Limits: &penstock.OutputBounds{Comment: new(0)}, Approval: penstock.ApprovalNever,
+		}, Limits: &penstock.OutputBounds{Comment: new(0)}, Approval: penstock.ApprovalNever, Status: penstock.StatusNone,
 	}, Followups: &penstock.FollowupSettings{Checks: new(0)}}
 	if diff := cmp.Diff(want, result.Factory.Forge.Settings()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

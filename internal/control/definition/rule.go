@@ -109,6 +109,7 @@ var rules = map[string]rule{
 	"pushBytes":   {bounded: true, low: 1, high: penstock.MaxPushBytes},
 	"pushBinary":  {bounded: true, high: penstock.MaxPushBytes},
 	"approval":    {enum: penstock.Approvals()},
+	"status":      {enum: penstock.Statuses()},
 	"openLimit":   {bounded: true, high: penstock.MaxOpenLimit},
 	"checks":      {bounded: true, high: penstock.MaxChecks},
 	"outputs":     {bounded: true, high: penstock.MaxOutputs},

@@ -169,6 +169,19 @@ func repositoryOf(w store.WebhookRow, payload trigger.Value) *penstock.RunReposi
 	return &penstock.RunRepository{Connection: w.Label, Path: path}
 }
 
+// threadOf returns the issue or pull request of an event of a connection, or nil.
+func threadOf(w store.WebhookRow, payload trigger.Value) *store.ForgeThread {
+	number, repository := idOf(numberOf(payload)), repositoryOf(w, payload)
+	if repository == nil || number <= 0 {
+		return nil
+	}
+	t := store.ForgeThread{Connection: w.UID, Repository: repository.Path, Number: number}
+	if payload.Member("issue").IsObject() { // a comment on a line is of another kind
+		t.Cause = max(0, idOf(payload.At([]string{"comment", "id"}).Scalar()))
+	}
+	return &t
+}
+
 func readForgeEvent(payload trigger.Value) forge.Event {
 	at := func(object, member string) string { return payload.At([]string{object, member}).Scalar() }
 	return forge.Event{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/forge"
 	"github.com/penstock-dev/penstock/internal/control/request"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/control/store"
@@ -38,6 +39,7 @@ type Cause struct {
 	Place      string                   // the forge and the repository of an event of a connection
 	Threads    []store.PullThread       // to which the pull request of the event belongs
 	Repository *penstock.RunRepository  // of an event of a connection: the run works on it, unless its agent says on what
+	Thread     *store.ForgeThread       // the issue or pull request of an event of a connection
 	Creator    *penstock.Actor          // who starts the run by hand; nil: the automation
 	KeyUID     string                   // of the creator
 	PaidBy     []string                 // keys that pay for the run, besides the automation's own
@@ -169,6 +171,13 @@ func (t *RunTemplate) Stamp(ctx context.Context, on Cause) (*store.NewRun, error
 	}
 	if err := t.runs.CheckPrice(ctx, started.RunRow); err != nil {
 		return nil, err
+	}
+	if on.Thread != nil {
+		thread := *on.Thread
+		if forge.Outputs(started.Config).Status != penstock.StatusComment {
+			thread.Comment = store.NoComment
+		}
+		started.Thread = &thread
 	}
 	started.Metadata = run.Provenance(started.AutomationID, on.WebhookUID, on.DeliveryID)
 	title := t.title.Title(func(path []string) string { return on.Payload.At(path).Scalar() })

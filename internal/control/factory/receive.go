@@ -216,6 +216,7 @@ func (s *Receiver) start(
 		}
 		on := s.cause(p, document, d)
 		on.Repository, on.Place = event.repository, event.place
+		on.Thread = threadOf(p.row, on.Payload)
 		if on.Threads, err = event.threadsOf(ctx); err != nil {
 			return err
 		}

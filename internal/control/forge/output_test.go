@@ -86,6 +86,7 @@ func (p *publisher) declared(a penstock.Assignment, req run.OutputRequest) penst
 func (p *publisher) do() {
 	p.T.Helper()
 	testkit.Exec(p.T, p.URL, "UPDATE outputs SET due_at = 0 WHERE state = 'queued'")
+	testkit.Exec(p.T, p.URL, "UPDATE forge_threads SET due_at = 1 WHERE due_at > 0")
 	if err := p.Outputs.DoDue(p.T.Context()); err != nil {
 		p.T.Fatal(err)
 	}

@@ -95,6 +95,7 @@ type publishing struct {
 	known []store.PullRequest // of the thread
 	owner store.BranchOwner
 	ref   string // of the repository in the run
+	began int64  // the issue or pull request whose event has started the run; 0: none in this repository
 
 	title, body string // as they are published
 }
@@ -134,6 +135,13 @@ func (c *Connections) Publish(ctx context.Context, p Publication) (Published, er
 		return Published{}, err
 	}
 	if p.Row.Kind == penstock.OutputComment {
+		thread, has, err := c.store.Forges.ThreadOf(ctx, p.Row.RunID)
+		if err != nil {
+			return Published{}, err
+		}
+		if has && thread.Connection == row.UID && strings.EqualFold(thread.Repository, path) {
+			w.began = thread.Number
+		}
 		return w.comment(ctx), nil
 	}
 	return w.pullRequest(ctx), nil
@@ -384,13 +392,13 @@ func digest(title, body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// comment adds a comment to the open pull request of the thread.
+// comment adds a comment to the open pull request of the thread or, without one, to what has started the run.
 func (w publishing) comment(ctx context.Context) Published {
-	on, _, found, failed := w.open(ctx, func(pull) bool { return true })
+	on, _, _, failed := w.open(ctx, func(pull) bool { return true })
 	if failed != nil {
 		return w.stopped(failed)
 	}
-	if !found {
+	if on.Number = cmp.Or(on.Number, w.began); on.Number == 0 {
 		return failedf("The run has no open pull request in %s.", w.Row.Target.Repository)
 	}
 	mark := "<!-- penstock output " + w.Row.UID + " -->"

@@ -152,7 +152,7 @@ func unknownOfForge(ignored []string) (errs []penstock.FieldError) {
 		allowed := map[string]string{
 			"": "push, outputs, followups", "/followups": "checks", "/push": "branches, protected_paths, limits, secrets",
 			"/push/protected_paths": "policy, add, except", "/push/limits": "files, bytes, binary",
-			"/outputs": "pull_request, limits, approval", "/outputs/limits": "pull_request, comment",
+			"/outputs": "pull_request, limits, approval, status", "/outputs/limits": "pull_request, comment",
 			"/outputs/pull_request": "open_limit, base, draft, labels, reviewers",
 		}[place[1]]
 		if allowed != "" { // otherwise it is below a policy, which is not read from requests

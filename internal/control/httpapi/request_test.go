@@ -268,7 +268,7 @@ func TestUnknownSettingsOfForgesAreRefused(t *testing.T) {
 		},
 		{
 			"POST", "/agent/runs", `{"prompt": "x", "config": {"forge": {"outputs": {"review": {}}}}}`,
-			"/config/forge/outputs/review", "pull_request, limits, approval",
+			"/config/forge/outputs/review", "pull_request, limits, approval, status",
 		},
 		{
 			"POST", "/agent/runs", `{"prompt": "x", "config": {"forge": {"outputs": {"limits": {"issue": 1}}}}}`,

@@ -439,13 +439,21 @@ const (
 	outputsGiven = 3 * 24 * time.Hour // how long an output is tried
 )
 
-// DoDue does the outputs that are due, for each connection one after the other.
+// DoDue does the outputs that are due, and lets threads say how their runs are, for each connection one after the
+// other.
 func (s *Outputs) DoDue(ctx context.Context) error {
-	due, err := s.runs.store.Forges.DueForges(ctx, penstock.Now())
+	now := penstock.Now()
+	due, err := s.runs.store.Forges.DueForges(ctx, now)
 	if err != nil {
 		return err
 	}
-	for _, connection := range due {
+	threads, err := s.runs.store.Forges.ThreadForges(ctx, now)
+	if err != nil {
+		return err
+	}
+	due = append(due, threads...)
+	slices.Sort(due)
+	for _, connection := range slices.Compact(due) {
 		s.sending.Do(connection, func() error { return s.doAll(ctx, connection) })
 	}
 	return nil
@@ -464,6 +472,9 @@ func (s *Outputs) doAll(ctx context.Context, connection string) error {
 		}
 		if err != nil && ctx.Err() == nil {
 			s.log.Error("cannot do an output; trying again", "connection_uid", connection, "output_uid", row.UID, "error", err)
+		}
+		if err == nil && !found {
+			found, err = s.showNext(ctx, connection, now)
 		}
 		if err != nil || !found {
 			return err

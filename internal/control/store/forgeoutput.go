@@ -104,6 +104,9 @@ func (fs ForgesTx) ChangeOutput(
 	if n > 0 && r.State == penstock.OutputQueued {
 		fs.tx.Nudge(TopicOutputs)
 	}
+	if err == nil && n > 0 && r.State != from {
+		err = fs.tellThread(ctx, r.RunID, r.UpdatedAt)
+	}
 	return n > 0, wrapf(err, "store output %s", r.UID)
 }
 

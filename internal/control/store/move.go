@@ -99,7 +99,7 @@ func (m Move) hollow(reason string) Move {
 func (rs RunsTx) write(ctx context.Context, m Move, end ending, unread []Followup, now penstock.Time) error {
 	set := newChange(m, now)
 	drafts := m.drafts(set, unread, now)
-	var last, heard int64
+	var last, heard, threads int64
 	err := rs.tx.row(ctx, `UPDATE runs
 		SET state = $1, updated_at = $2, started_at = $3, finished_at = $4, run_ms = $5, held_at = $6,
 			execution_id = $7, status_message = $8, last_seq = last_seq + $9,
@@ -116,12 +116,13 @@ func (rs RunsTx) write(ctx context.Context, m Move, end ending, unread []Followu
 			AND ($24 = 0 OR NOT EXISTS (
 				SELECT 1 FROM followups f WHERE f.run_id = $21 AND f.state = 'waiting'
 			))
-		RETURNING last_seq, CASE WHEN personal = 0 AND `+hasEndpoints+` THEN 1 ELSE 0 END`,
+		RETURNING last_seq, CASE WHEN personal = 0 AND `+hasEndpoints+` THEN 1 ELSE 0 END,
+			(SELECT count(*) FROM forge_threads t WHERE t.run_id = runs.id)`,
 		string(m.To), int64(now), int64(set.startedAt), int64(set.finishedAt), set.runMillis, int64(set.heldAt),
 		set.execution, marshal(m.Message), len(drafts), m.SessionID, m.Location, m.Prompt,
 		set.timesLost, int64(set.notGivenSince), m.Blocked.Budget, m.Blocked.Cost, m.Blocked.Tokens,
 		flag(m.To.Done() || m.Run.State.Done()), marshal(end.evidence), end.hollow,
-		m.Run.ID, string(m.Run.State), m.Run.ExecutionID, flag(end.succeeds)).Scan(&last, &heard)
+		m.Run.ID, string(m.Run.State), m.Run.ExecutionID, flag(end.succeeds)).Scan(&last, &heard, &threads)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrMoved
 	}
@@ -136,6 +137,11 @@ func (rs RunsTx) write(ctx context.Context, m Move, end ending, unread []Followu
 	}
 	if heard == 1 {
 		if err := rs.tx.Endpoints().announceMove(ctx, m, now, last, end.hollow != ""); err != nil {
+			return err
+		}
+	}
+	if threads > 0 {
+		if err := rs.tx.Forges().tellThread(ctx, m.Run.ID, now); err != nil {
 			return err
 		}
 	}

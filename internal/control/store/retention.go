@@ -94,7 +94,8 @@ func (rs RunsTx) Remove(ctx context.Context, id string, before penstock.Time) (b
 		"attachments WHERE run_id = $1", "run_hosts WHERE run_id = $1",
 		"budget_accounts WHERE budget = $1",
 		"artifacts WHERE run_id = $1", "changes WHERE run_id = $1", "followups WHERE run_id = $1",
-		"outputs WHERE run_id = $1", "executions WHERE run_id = $1", "events WHERE run_id = $1", "runs WHERE id = $1",
+		"outputs WHERE run_id = $1", "forge_threads WHERE run_id = $1",
+		"executions WHERE run_id = $1", "events WHERE run_id = $1", "runs WHERE id = $1",
 	} {
 		if _, err := rs.tx.exec(ctx, "DELETE FROM "+from, id); err != nil {
 			return nil, fmt.Errorf("remove run %s: %w", id, err)

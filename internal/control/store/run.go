@@ -95,6 +95,8 @@ type NewRun struct {
 	// children; nil: no limit.
 	ParentPush    *penstock.PushPolicy
 	ParentOutputs *penstock.OutputPolicy
+	// Thread is the issue or pull request whose event starts the run; nil: nothing on a forge does.
+	Thread *ForgeThread
 	// Keep returns the response to store for an Idempotency-Key. If it is nil or returns nil,
 	// nothing is stored.
 	Keep func(Created) *KeptResponse
@@ -134,8 +136,8 @@ type createRun struct {
 
 // runRows are the rows of a run.
 type runRows struct {
-	run                                             []any
-	queue, events, metadata, ancestors, attachments [][]any
+	run                                                      []any
+	queue, events, metadata, ancestors, attachments, threads [][]any
 }
 
 // newCreateRun makes the rows before the transaction, because others wait for the transaction.
@@ -147,7 +149,7 @@ func newCreateRun(r *NewRun) *createRun {
 func rowsOf(r *NewRun) runRows {
 	first := firstEvents(r)
 	r.LastSeq, r.PromptState = int64(len(first)), PromptWaiting
-	rows := runRows{run: runFields.row(&r.RunRow)}
+	rows := runRows{run: runFields.row(&r.RunRow), threads: threadRows(r)}
 	if r.State == penstock.StateQueued {
 		rows.queue = [][]any{queueFields.row(r.place(r.CreatedAt))}
 	}
@@ -209,7 +211,7 @@ func (rs RunsTx) create(ctx context.Context, run *NewRun) (atCapacity bool, err 
 }
 
 func (rs RunsTx) createAll(ctx context.Context, members []*createRun) error {
-	var rows struct{ runs, events, queue, metadata, ancestors, attachments [][]any }
+	var rows struct{ runs, events, queue, metadata, ancestors, attachments, threads [][]any }
 	if err := rs.tx.Budgets().markUnfunded(ctx, members); err != nil {
 		return err
 	}
@@ -233,6 +235,7 @@ func (rs RunsTx) createAll(ctx context.Context, members []*createRun) error {
 		rows.metadata = append(rows.metadata, of.metadata...)
 		rows.ancestors = append(rows.ancestors, of.ancestors...)
 		rows.attachments = append(rows.attachments, of.attachments...)
+		rows.threads = append(rows.threads, of.threads...)
 	}
 	if len(rows.runs) == 0 {
 		return nil
@@ -248,6 +251,7 @@ func (rs RunsTx) createAll(ctx context.Context, members []*createRun) error {
 		{metadataTable, rows.metadata},
 		{ancestorsTable, rows.ancestors},
 		{attachmentFields.table, rows.attachments},
+		{threadFields.table, rows.threads},
 	} {
 		if err := rs.tx.insert(ctx, t.table, t.rows); err != nil {
 			return err
@@ -255,6 +259,9 @@ func (rs RunsTx) createAll(ctx context.Context, members []*createRun) error {
 	}
 	rs.tx.Nudge(TopicQueue)
 	rs.tx.Nudge(TopicSearch)
+	if len(rows.threads) > 0 {
+		rs.tx.Nudge(TopicOutputs)
+	}
 	if err := rs.tx.Endpoints().announceCreated(ctx, members); err != nil {
 		return err
 	}

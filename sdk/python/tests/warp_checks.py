@@ -67,6 +67,7 @@ OURS: dict[str, set[str]] = {
         "workspace_not_restored",
         "checkpoint_skipped",
         "checks_failed",
+        "status_not_shown",
         "rewound",
         "workspace_reused",
         "any_worker",

@@ -537,11 +537,11 @@ class AmbientAgentConfig(TypedDict, total=False):
     layers of the run allow: a branch must match `branches` of both, `add` adds protected paths
     that no exception lifts, `except` can only repeat exceptions of the layers, and a limit can
     only be lower. The base of a pull request must match `base` of both, labels and reviewers
-    can only be left out, and `draft` and `approval` can only go towards `true` and `always`.
-    Every other value is an error. Unlike other unknown fields, unknown ones below `forge` are
-    errors, too. A run has the values of all layers here, and in `policy` and `output_policy`
-    what they mean together. A child run keeps to the policy of its parent, and a run that the
-    key of an agent creates keeps to that of the agent.
+    can only be left out, and `draft`, `approval` and `status` can only go towards `true`,
+    `always` and `none`. Every other value is an error. Unlike other unknown fields, unknown
+    ones below `forge` are errors, too. A run has the values of all layers here, and in `policy`
+    and `output_policy` what they mean together. A child run keeps to the policy of its parent,
+    and a run that the key of an agent creates keeps to that of the agent.
     """
 
     session_sharing: AmbientAgentConfigSessionSharing
@@ -682,6 +682,11 @@ class OutputSettings(TypedDict, total=False):
     The outputs of a fork always wait.
     """
 
+    status: Literal["comment", "none"]
+    """Whether one comment in the issue or pull request whose event has started a run says how it
+    is. The default is `comment`.
+    """
+
 
 @with_config(STRICT)
 class FollowupSettings(TypedDict, total=False):
@@ -769,6 +774,11 @@ class OutputPolicy(TypedDict, total=False):
 
     approval: Required[Literal["never", "protected", "always"]]
     """Which outputs wait until a person releases them."""
+
+    status: Literal["comment", "none"]
+    """Whether one comment in the issue or pull request whose event has started the run says how it
+    is. Absent: none.
+    """
 
     followups: FollowupPolicy | InstanceOf[types.FollowupPolicy]
 

@@ -1366,11 +1366,11 @@ class AmbientAgentConfig(Model):
     layers of the run allow: a branch must match `branches` of both, `add` adds protected paths
     that no exception lifts, `except` can only repeat exceptions of the layers, and a limit can
     only be lower. The base of a pull request must match `base` of both, labels and reviewers
-    can only be left out, and `draft` and `approval` can only go towards `true` and `always`.
-    Every other value is an error. Unlike other unknown fields, unknown ones below `forge` are
-    errors, too. A run has the values of all layers here, and in `policy` and `output_policy`
-    what they mean together. A child run keeps to the policy of its parent, and a run that the
-    key of an agent creates keeps to that of the agent.
+    can only be left out, and `draft`, `approval` and `status` can only go towards `true`,
+    `always` and `none`. Every other value is an error. Unlike other unknown fields, unknown
+    ones below `forge` are errors, too. A run has the values of all layers here, and in `policy`
+    and `output_policy` what they mean together. A child run keeps to the policy of its parent,
+    and a run that the key of an agent creates keeps to that of the agent.
     """
 
     session_sharing: AmbientAgentConfigSessionSharing | None = None
@@ -1521,6 +1521,11 @@ class OutputSettings(Model):
     The outputs of a fork always wait.
     """
 
+    status: Literal["comment", "none"] | str | None = None
+    """Whether one comment in the issue or pull request whose event has started a run says how it
+    is. The default is `comment`.
+    """
+
 
 class FollowupSettings(Model):
     """What of a forge continues runs that have opened a pull request."""
@@ -1604,6 +1609,11 @@ class OutputPolicy(Model):
 
     approval: Literal["never", "protected", "always"] | str
     """Which outputs wait until a person releases them."""
+
+    status: Literal["comment", "none"] | str | None = None
+    """Whether one comment in the issue or pull request whose event has started the run says how it
+    is. Absent: none.
+    """
 
     followups: FollowupPolicy | None = None
     """What of a forge continues the run. Absent if nothing does."""
@@ -2023,6 +2033,7 @@ class TimelineEvent(Model):
             "workspace_not_restored",
             "checkpoint_skipped",
             "checks_failed",
+            "status_not_shown",
             "rewound",
             "any_worker",
             "mcp_server_not_used",
@@ -2070,28 +2081,29 @@ class TimelineEvent(Model):
     `connection`, then the `pull_request` and `url`, and a `problem`. `checks_failed` says that
     checks of a `commit` which the run has pushed for a `pull_request` of a `repository` have
     failed: how many have `failed` of `all`, and the names of the first ones in `checks`; a
-    follow-up or a question comes with it. `image_not_used` has the `image`, `instance_shape`
-    and `runner` that the worker's sandbox does not support, with a `reason` for an image.
-    `skill_note` has the name of a `skill` and `notes` about what is odd in its SKILL.md, or why
-    the skill is left out. `unborn_branch` has the `repository` that was checked out without
-    files, because its `branch` has no commits, and `branches` that exist instead; set `ref` of
-    the repository to one of them. `changes_saved` sums up what the run has changed so far: the
-    numbers of `repositories`, `files`, `additions` and `deletions`, and `errors` if something
-    could not be computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used`
-    has the `name` and `id` of the server. `mcp_server_failed` has the `name` of a server that
-    did not start or stopped working, and the `reason`. `sandbox_verified` is the check before
-    the agent starts, with the `sandbox`, what was `checked` and its `duration_ms`.
-    `network_denied` comes once for each host that the policy refused, with `host`, `port` and
-    `reason`. `budget_threshold` comes once for each value of `notify_at` that a budget reaches
-    in a period, on the run whose call reached it, with `budget_uid`, `budget_name`,
-    `notify_at`, `spent_usd` and `cap_usd`. If a launcher executes the run in a Pod,
-    `pod_created` has its `namespace`, `job` and `image`, `pod_waiting` has the `reason` and
-    `message` of what keeps the Pod from starting, each time it changes (`Starting` follows a
-    reason that no longer holds), `pod_started` has the `worker_host` and `sandbox` of the
-    worker in the Pod, and `pod_lost` has the `reason` and `message` of the end of the Pod, if
-    it was not the end of the run. `run_stalled` has the values of `stalled` of the run, and
-    `stall_ended` the `since`; an event that ends the work of a stalled run has it as
-    `stalled_since`.
+    follow-up or a question comes with it. `status_not_shown` says that a forge refuses the
+    comment about the run below the issue or pull request `number` of a `repository`, with the
+    `problem`. `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's
+    sandbox does not support, with a `reason` for an image. `skill_note` has the name of a
+    `skill` and `notes` about what is odd in its SKILL.md, or why the skill is left out.
+    `unborn_branch` has the `repository` that was checked out without files, because its
+    `branch` has no commits, and `branches` that exist instead; set `ref` of the repository to
+    one of them. `changes_saved` sums up what the run has changed so far: the numbers of
+    `repositories`, `files`, `additions` and `deletions`, and `errors` if something could not be
+    computed. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name`
+    and `id` of the server. `mcp_server_failed` has the `name` of a server that did not start or
+    stopped working, and the `reason`. `sandbox_verified` is the check before the agent starts,
+    with the `sandbox`, what was `checked` and its `duration_ms`. `network_denied` comes once
+    for each host that the policy refused, with `host`, `port` and `reason`. `budget_threshold`
+    comes once for each value of `notify_at` that a budget reaches in a period, on the run whose
+    call reached it, with `budget_uid`, `budget_name`, `notify_at`, `spent_usd` and `cap_usd`.
+    If a launcher executes the run in a Pod, `pod_created` has its `namespace`, `job` and
+    `image`, `pod_waiting` has the `reason` and `message` of what keeps the Pod from starting,
+    each time it changes (`Starting` follows a reason that no longer holds), `pod_started` has
+    the `worker_host` and `sandbox` of the worker in the Pod, and `pod_lost` has the `reason`
+    and `message` of the end of the Pod, if it was not the end of the run. `run_stalled` has the
+    values of `stalled` of the run, and `stall_ended` the `since`; an event that ends the work
+    of a stalled run has it as `stalled_since`.
     """
 
 

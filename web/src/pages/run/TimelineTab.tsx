@@ -78,6 +78,7 @@ const events: Record<string, string> = {
   workspace_not_restored: 'Files of a saved turn not restored',
   checkpoint_skipped: 'Files of the turn not saved',
   checks_failed: 'Checks of the pull request failed',
+  status_not_shown: 'The thread does not say how the run is',
   rewound: 'Went back to an earlier turn',
   any_worker: 'Any worker may execute it',
   mcp_server_not_used: 'MCP server not used',

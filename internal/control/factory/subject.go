@@ -410,7 +410,8 @@ func (s *Subjects) stamp(
 	if err == nil {
 		if document, err := trigger.ParseDocument(body); err == nil {
 			on.Payload, _ = document.Root() // without one, the title shows no values
-			on.Repository, on.Thread = repositoryOf(webhook, on.Payload), threadOf(webhook, on.Payload)
+			on.Repository = repositoryOf(webhook, on.Payload)
+			on.Thread = threadOf(webhook, on.Payload)
 		}
 	}
 	started, err := template.Stamp(ctx, on)

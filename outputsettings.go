@@ -47,11 +47,11 @@ type OutputPolicy struct {
 	// stands for the ref of the repository in the run, and its default branch.
 	Base [][]string `json:"base"`
 	// Draft is what a pull request is unless its declaration says otherwise.
-	Draft     bool           `json:"draft"`
-	Labels    []string       `json:"labels,omitempty"`
-	Reviewers []string       `json:"reviewers,omitempty"`
-	Limits    OutputLimits   `json:"limits"`
-	Approval  string         `json:"approval"`
+	Draft     bool         `json:"draft"`
+	Labels    []string     `json:"labels,omitempty"`
+	Reviewers []string     `json:"reviewers,omitempty"`
+	Limits    OutputLimits `json:"limits"`
+	Approval  string       `json:"approval"`
 	// Status is where the issue or pull request whose event has started the run says how it is. "": nowhere, as none.
 	Status    string         `json:"status,omitempty"`
 	Followups FollowupPolicy `json:"followups,omitzero"`

@@ -35,6 +35,7 @@ func (r *Rules) jobs() []job {
 		{"start automations on a schedule", store.TopicSchedules, time.Second, r.atNow(r.Schedules.FireClocks)},
 		{"give events to the runs on their subjects", store.TopicSubjects, time.Second, r.atNow(r.Subjects.GiveDue)},
 		{"send messages to event endpoints", store.TopicEndpoints, time.Second, r.Endpoints.Send},
+		{"follow comments on forges", store.TopicCommands, time.Second, r.Outputs.ObeyCommands},
 		{"do outputs on forges", store.TopicOutputs, time.Second, r.Outputs.DoDue},
 		{"look at open pull requests", "", 30 * time.Second, r.Outputs.LookAtPulls},
 		{"check connections to forges", "", 30 * time.Second, r.Connections.CheckDue},

@@ -20,7 +20,7 @@ type Pulls struct {
 	comments []map[string]any
 	labels   []string // of the repository, from the id 1
 	statuses []map[string]any
-	eyes     []string       // the paths of reactions
+	eyes     []string       // reactions: path and content
 	asked    map[int]string // the reviewers of a pull request, each once, with spaces between
 	fault    func(method, path string) PullFault
 }
@@ -66,7 +66,7 @@ func (p *Pulls) All() (pulls []map[string]any, comments []string) {
 // Collaborators are who can review pull requests, besides the team core of acme.
 func Collaborators() []string { return []string{"ada", "grace"} }
 
-// Reactions returns where somebody has reacted.
+// Reactions returns where somebody has reacted, and how.
 func (p *Pulls) Reactions() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,7 +84,7 @@ func (p *Pulls) DeleteComment(n int) {
 func (p *Pulls) comment(r *http.Request, segments []string, req map[string]any) (status int, body any) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/reactions"):
-		p.eyes = append(p.eyes, strings.Join(segments, "/"))
+		p.eyes = append(p.eyes, strings.Join(segments, "/")+fmt.Sprint(" ", req["content"]))
 		return http.StatusCreated, map[string]any{}
 	case segments[1] == "comments":
 		n, _ := strconv.Atoi(segments[2])
@@ -94,9 +94,17 @@ func (p *Pulls) comment(r *http.Request, segments []string, req map[string]any) 
 		maps.Copy(p.comments[n-1], req)
 		return http.StatusOK, p.comments[n-1]
 	case r.Method == http.MethodGet:
-		return http.StatusOK, slices.DeleteFunc(slices.Clone(p.comments), func(c map[string]any) bool { return c == nil })
+		list := []map[string]any{}
+		for _, c := range p.comments {
+			if c != nil && c["issue"] == segments[1] {
+				list = append(list, c)
+			}
+		}
+		return http.StatusOK, list
 	}
-	made := map[string]any{"id": len(p.comments) + 1, "body": req["body"], "user": map[string]any{"id": 42}}
+	made := map[string]any{
+		"id": len(p.comments) + 1, "body": req["body"], "user": map[string]any{"id": 42}, "issue": segments[1],
+	}
 	p.comments = append(p.comments, made)
 	return http.StatusCreated, made
 }
@@ -187,6 +195,9 @@ func (p *Pulls) NewCommit(number int, commit string) {
 	p.pulls[number-1]["head"] = head
 }
 
+// Close closes a pull request, as a person does.
+func (p *Pulls) Close(number int) { p.Edit(number, map[string]any{"state": "closed"}) }
+
 // Open opens a pull request, as a person does.
 func (p *Pulls) Open(title, body, head, base string) {
 	p.mu.Lock()
@@ -221,7 +232,7 @@ func (p *Pulls) open(req map[string]any) map[string]any {
 // Answer answers the requests about acme/shop. It returns false for all others.
 func (p *Pulls) Answer(w http.ResponseWriter, r *http.Request) bool {
 	path, ours := strings.CutPrefix(r.URL.Path, "/api/v1/repos/acme/shop")
-	if !ours || strings.HasPrefix(path, "/branches") {
+	if !ours || slices.Contains([]string{"branches", "assignees", "collaborators"}, strings.Split(path+"/", "/")[1]) {
 		return false
 	}
 	p.mu.Lock()
@@ -277,6 +288,8 @@ func (p *Pulls) do(r *http.Request, path string) (status int, body any) {
 			}
 		}
 		return http.StatusCreated, p.open(req)
+	case r.Method == http.MethodGet && path == "/issues/7":
+		return http.StatusOK, map[string]any{"number": 7}
 	case segments[0] == "issues" && (strings.Contains(path, "/comments") || segments[len(segments)-1] == "reactions"):
 		return p.comment(r, segments, req)
 	case one == nil:

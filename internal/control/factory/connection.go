@@ -38,7 +38,9 @@ func (s *Receiver) listening(
 	if err != nil {
 		return nil, nil, err
 	}
-	p.url = connection.URL
+	if p.url = connection.URL; connection.Bot != nil {
+		p.bot = connection.Bot.Login
+	}
 	if list, err = s.store.Automations.OfConnection(ctx, w.Team, w.SignatureScheme); err != nil {
 		return nil, nil, err
 	}

@@ -186,6 +186,30 @@ func (s *Receiver) match(ctx context.Context, p *Plan, a *InboundDelivery, d *st
 func (s *Receiver) start(
 	ctx context.Context, p *Plan, document *trigger.Document, headers map[string]string, d *store.NewDelivery,
 ) error {
+	command, refused, err := s.command(ctx, p, document, d)
+	if err != nil {
+		return err
+	}
+	if command != nil && command.Command != "" {
+		d.Command, d.Detail = command, "It is a command to the run: "+command.Command+"."
+		return nil
+	}
+	if err := s.startRuns(ctx, p, document, headers, d); err != nil || len(d.Starts) > 0 {
+		return err
+	}
+	switch {
+	case command != nil:
+		d.Command, d.Detail = command, "It is a message to the run."
+	case refused != "":
+		d.Detail = refused
+	}
+	return nil
+}
+
+// startRuns adds what [Receiver.start] does for the automations.
+func (s *Receiver) startRuns(
+	ctx context.Context, p *Plan, document *trigger.Document, headers map[string]string, d *store.NewDelivery,
+) error {
 	reported := p.reportedEvents(document, headers)
 	event, err := s.forgeEvent(ctx, p, document, reported)
 	if err != nil || len(p.automations) == 0 || event.unused != "" {
@@ -332,7 +356,7 @@ func (s *Receiver) identify(p *Plan, a *InboundDelivery, d *store.NewDelivery) {
 	}
 	d.IdentitySource = a.IdentitySource
 	test := strings.HasPrefix(a.Identity, penstock.TestIdentity)
-	if d.Retried = p.row.RetryUnmatched && !test; d.Retried && len(d.Starts) == 0 {
+	if d.Retried = p.row.RetryUnmatched && !test; d.Retried && len(d.Starts) == 0 && d.Command == nil {
 		return // the sender may send it again
 	}
 	if a.IdentitySource != penstock.IdentityBody {

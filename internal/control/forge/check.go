@@ -287,9 +287,13 @@ func apply(row *store.ForgeRow, result found, now penstock.Time) {
 	}
 }
 
-// ClearBranches forgets branches that no run has pushed for a year.
+// ClearBranches forgets branches that no run has pushed for a year, and comments that were followed a month ago.
 func (c *Connections) ClearBranches(ctx context.Context) error {
-	return c.store.Forges.ClearBranches(ctx, penstock.Now())
+	now := penstock.Now()
+	if err := c.store.Forges.ClearCommands(ctx, now.Add(-30*24*time.Hour), 10_000); err != nil {
+		return err
+	}
+	return c.store.Forges.ClearBranches(ctx, now)
 }
 
 // CheckDue checks the connections whose time has come.

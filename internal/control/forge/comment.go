@@ -28,9 +28,9 @@ type writtenJSON struct {
 	} `json:"user"` // nil: the account was deleted
 }
 
-// by reports whether an account has written a text with a marker.
+// by reports whether an account has written a text that ends with a marker. An agent may write one elsewhere, as code.
 func (w writtenJSON) by(bot int64, marker string) bool {
-	return bot > 0 && w.User != nil && w.User.ID == bot && marker != "" && strings.Contains(w.Body, marker)
+	return bot > 0 && w.User != nil && w.User.ID == bot && marker != "" && strings.HasSuffix(strings.TrimSpace(w.Body), marker)
 }
 
 func (a api) comment(path string, n int64, w writtenJSON) (comment, *failure) {
@@ -50,6 +50,14 @@ func (a api) addComment(ctx context.Context, path string, n int64, body string) 
 		return comment{}, failed
 	}
 	return a.comment(path, n, created)
+}
+
+// ownComment finds the comment with a marker that an earlier try may have written.
+func (a api) ownComment(ctx context.Context, path string, n int64, marker string) (comment, bool, *failure) {
+	if a.forge.Bot == nil {
+		return comment{}, false, &failure{kind: noAnswer, text: "its account is not known yet"}
+	}
+	return a.findComment(ctx, path, n, marker, a.forge.Bot.ID)
 }
 
 // findComment finds the comment of the account bot that contains a marker. It reads at most the newest 2,000 and the

@@ -398,27 +398,53 @@ func (w publishing) comment(ctx context.Context) Published {
 	if failed != nil {
 		return w.stopped(failed)
 	}
-	if on.Number = cmp.Or(on.Number, w.began); on.Number == 0 {
-		return failedf("The run has no open pull request in %s.", w.Row.Target.Repository)
-	}
 	mark := "<!-- penstock output " + w.Row.UID + " -->"
-	out := Published{Done: true, Number: on.Number}
-	if w.Row.Tries > 1 && w.forge.Bot != nil {
-		found, exists, failed := w.api.findComment(ctx, w.Row.Target.Repository, on.Number, mark, w.forge.Bot.ID)
+	if w.Row.Tries > 1 {
+		out, failed := w.written(ctx, mark)
 		if failed != nil {
 			return w.stopped(failed)
 		}
-		if exists {
-			out.URL = found.URL
+		if out.Done {
 			return out
 		}
 	}
-	added, failed := w.api.addComment(ctx, w.Row.Target.Repository, on.Number, w.body+"\n\n"+mark)
+	below := cmp.Or(on.Number, w.began)
+	if below == 0 {
+		return failedf("The run has no open pull request in %s.", w.Row.Target.Repository)
+	}
+	out := Published{Done: true, Number: on.Number}
+	added, failed := w.api.addComment(ctx, w.Row.Target.Repository, below, w.body+"\n\n"+mark)
 	if failed != nil {
 		return w.stopped(failed)
 	}
 	out.URL = added.URL
 	return out
+}
+
+// written looks for a comment wherever an earlier try may have written it: the pull request may be closed by now.
+func (w publishing) written(ctx context.Context, mark string) (out Published, _ *failure) {
+	numbers := []int64{w.began}
+	for _, known := range w.known {
+		numbers = append(numbers, known.Number)
+	}
+	slices.Sort(numbers)
+	for _, n := range slices.Compact(numbers) {
+		if n == 0 {
+			continue
+		}
+		found, has, failed := w.api.ownComment(ctx, w.Row.Target.Repository, n, mark)
+		if failed != nil && failed.status == http.StatusNotFound { // it was deleted
+			continue
+		}
+		if failed != nil || has {
+			out.Done, out.URL = has, found.URL
+			if out.Number = n; n == w.began {
+				out.Number = 0
+			}
+			return out, failed
+		}
+	}
+	return out, nil
 }
 
 // maxPublished is how many bytes of a text are published. GitHub takes 65,536 characters.

@@ -28,6 +28,7 @@ type Shown struct {
 	Thread  store.ForgeThread
 	Problem string        // why the thread does not say it; "": it does, or must not
 	Again   bool          // it is worth another try
+	Asked   bool          // the forge was asked
 	Wait    time.Duration // for how long the forge wants none
 }
 
@@ -36,23 +37,30 @@ type Shown struct {
 func (c *Connections) Show(ctx context.Context, s Status) (Shown, error) {
 	out := Shown{Thread: s.Thread}
 	row, err := c.store.Forges.Find(ctx, s.Team, s.Thread.Connection)
-	if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && row.MayUse(s.Factory, s.Thread.Repository) != "" {
-		return out, nil
-	}
-	if err != nil {
+	reason := "the connection was deleted"
+	if err == nil {
+		reason = row.MayUse(s.Factory, s.Thread.Repository)
+	} else if penstock.CodeOf(err) != penstock.CodeNotFound {
 		return out, err
+	}
+	if reason != "" {
+		out.Thread.Comment, out.Problem = store.NoComment, "It cannot be said any more: "+reason+"."
+		return out, nil
 	}
 	t, err := c.open(row)
 	if err != nil {
-		return out, err
+		c.log.Error("cannot say how a run is", "run_id", s.Thread.RunID, "error", err)
+		out.Problem, out.Again = fmt.Sprintf("The tokens of %s cannot be decrypted.", row.Name), true
+		return out, nil
 	}
-	text := s.markdown()
+	text := s.Markdown()
 	sum := sha256.Sum256([]byte(text))
 	shown := hex.EncodeToString(sum[:])
 	if out.Thread.Comment == store.NoComment || shown == out.Thread.Shown {
 		out.Thread.Tries = 0
 		return out, nil
 	}
+	out.Asked = true
 	failed := c.api(row.Forge, t.Token).say(ctx, &out.Thread, text)
 	if failed == nil {
 		out.Thread.Shown, out.Thread.Tries, out.Thread.Refused = shown, 0, 0
@@ -70,9 +78,12 @@ func (a api) say(ctx context.Context, t *store.ForgeThread, text string) *failur
 	mark := "<!-- penstock run " + t.RunID + " -->"
 	text += "\n\n" + mark
 	if t.Comment == 0 && t.Tries == 1 {
-		a.react(ctx, *t) // nobody misses it
-	} else if t.Comment == 0 && a.forge.Bot != nil {
-		found, has, failed := a.findComment(ctx, t.Repository, t.Number, mark, a.forge.Bot.ID)
+		failed := a.react(ctx, t.Repository, causeOf(*t), "eyes")
+		if failed != nil && failed.kind == noAnswer { // which it would not do for the comment either
+			return failed
+		}
+	} else if t.Comment == 0 {
+		found, has, failed := a.ownComment(ctx, t.Repository, t.Number, mark)
 		if failed != nil {
 			return failed
 		}
@@ -88,32 +99,37 @@ func (a api) say(ctx context.Context, t *store.ForgeThread, text string) *failur
 	_, failed := a.in(ctx, http.MethodPatch, t.Repository, []string{"issues", "comments", number(t.Comment)}, nil,
 		map[string]string{"body": text}, nil)
 	if failed != nil && (failed.status == http.StatusNotFound || failed.status == http.StatusGone) {
+		// If the issue is there, the comment was deleted. Otherwise the token may read it again later.
+		if _, hidden := a.in(ctx, http.MethodGet, t.Repository, []string{"issues", number(t.Number)}, nil, nil, nil); hidden != nil {
+			return hidden
+		}
 		t.Comment = store.NoComment
 		return nil
 	}
 	return failed
 }
 
-// react shows at once that an event was heard.
-func (a api) react(ctx context.Context, t store.ForgeThread) {
-	segments := []string{"issues", number(t.Number), "reactions"}
+// causeOf is the path of what has started a run.
+func causeOf(t store.ForgeThread) []string {
 	if t.Cause > 0 {
-		segments = []string{"issues", "comments", number(t.Cause), "reactions"}
+		return []string{"issues", "comments", number(t.Cause)}
 	}
-	_, _ = a.in(ctx, http.MethodPost, t.Repository, segments, nil, map[string]string{"content": "eyes"}, nil)
+	return []string{"issues", number(t.Number)}
 }
 
 // maxQuoted is how many characters a comment has of what an agent says.
 const maxQuoted = 4000
 
-func (s Status) markdown() string {
+// Markdown is what a comment says.
+func (s Status) Markdown() string {
 	text := fmt.Sprintf("[Run of Penstock](%s) %s", s.Link, s.Text)
-	quoted := strings.TrimSpace(s.Quoted)
+	// In a quote, a tab has another width, which can end a code block: mentions in code count, too.
+	quoted := strings.TrimSpace(strings.ReplaceAll(s.Quoted, "\t", "    "))
 	if cut(quoted, maxQuoted) != quoted {
 		quoted = cut(quoted, maxQuoted) + " …"
 	}
-	if quoted != "" {
-		text += "\n\n> " + strings.ReplaceAll(strings.TrimSpace(neutral(quoted, nil)), "\n", "\n> ")
+	if quoted = strings.TrimSpace(neutralEverywhere(quoted, nil)); quoted != "" {
+		text += "\n\n> " + strings.ReplaceAll(quoted, "\n", "\n> ")
 	}
 	return text
 }

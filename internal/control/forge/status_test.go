@@ -36,6 +36,8 @@ func reporters(t *testing.T, outputs string, test func(*testing.T, *reported)) {
 			return r.hook.answer(w, req) || p.pulls.Answer(w, req)
 		})
 		files := team()
+		files["automations/fix.md"] = "---\nsubject: auto\ntriggers: [{provider: github, event: issue_created}]\n" +
+			"---\nFix it.\n"
 		files["factory.yaml"] += "forge: {outputs: {" + outputs + "}}\n"
 		p.DefineFactory(files)
 		test(t, r)
@@ -87,7 +89,7 @@ func TestAnIssueSaysHowItsRunIs(t *testing.T) {
 	reporters(t, "", func(t *testing.T, r *reported) {
 		id := r.started()
 		r.wantSays("[Run of Penstock](https://penstock.test/runs/"+id+") waits for a worker.", "<!-- penstock run "+id)
-		if eyes := r.pulls.Reactions(); !slices.Equal(eyes, []string{"issues/7/reactions"}) {
+		if eyes := r.pulls.Reactions(); !slices.Equal(eyes, []string{"issues/7/reactions eyes"}) {
 			t.Errorf("reactions: %v", eyes)
 		}
 		a := r.Work()
@@ -120,12 +122,15 @@ func TestAnIssueSaysHowItsRunIs(t *testing.T) {
 
 // However a run ends, its thread says it.
 func TestAnIssueSaysHowItsRunEnds(t *testing.T) {
-	reporters(t, "", func(_ *testing.T, r *reported) {
+	reporters(t, "", func(t *testing.T, r *reported) {
 		id := r.started()
 		r.Finish(r.Work().Lease, penstock.Result{
 			State: penstock.StateFailed, Message: &penstock.StatusMessage{Message: "The tests do not compile."},
 		})
-		r.wantSays("has failed.", "\n\n> The tests do not compile.")
+		r.wantSays("has failed. The run says why.")
+		if text := r.says(); strings.Contains(text, "compile") { // it may be the output of a command
+			t.Errorf("it says %q", text)
+		}
 		r.FollowUp(id, "again")
 		r.wantSays("waits for a worker.")
 		r.Cancel(id)
@@ -152,7 +157,7 @@ func TestTheCommentThatHasStartedARun(t *testing.T) {
 			delete(body, "issue")
 		}))
 		r.do()
-		want := []string{"issues/comments/31/reactions", "issues/9/reactions"}
+		want := []string{"issues/comments/31/reactions eyes", "issues/9/reactions eyes"}
 		if eyes := r.pulls.Reactions(); !slices.Equal(eyes, want) {
 			t.Errorf("reactions: %v", eyes)
 		}
@@ -203,7 +208,8 @@ func TestACommentOfAServerThatWasKilled(t *testing.T) {
 		if err != nil || !found {
 			t.Fatal(err, found)
 		}
-		resp, err := r.forge.Client().Post(r.forge.URL+"/api/v1/repos/acme/shop/issues/7/comments", "application/json", //nolint:noctx // in a test
+		comments := r.forge.URL + "/api/v1/repos/acme/shop/issues/7/comments"
+		resp, err := r.forge.Client().Post(comments, "application/json", //nolint:noctx // in a test
 			strings.NewReader(fmt.Sprintf(`{"body": "as the first server has written <!-- penstock run %s -->"}`, id)))
 		if err != nil {
 			t.Fatal(err)
@@ -329,7 +335,8 @@ func TestAForgeThatRefusesTheComment(t *testing.T) {
 	})
 }
 
-// What a person has to release, and what looks like a secret, is left out. A thread says nothing if the settings say so.
+// What a person has to release, and what looks like a secret, is left out. A thread says nothing if the settings say
+// so.
 func TestWhatAThreadDoesNotSay(t *testing.T) {
 	question := func(r *reported, text string) {
 		r.T.Helper()
@@ -341,7 +348,7 @@ func TestWhatAThreadDoesNotSay(t *testing.T) {
 	t.Run("released", func(t *testing.T) {
 		reporters(t, "approval: always", func(t *testing.T, r *reported) {
 			question(r, "Is it this one?")
-			if text := r.says(); strings.Contains(text, "this one") || !strings.Contains(text, "The run says why.") {
+			if text := r.says(); strings.Contains(text, "this one") || !strings.Contains(text, "The run says to what.") {
 				t.Errorf("it says %q", text)
 			}
 		})
@@ -349,7 +356,34 @@ func TestWhatAThreadDoesNotSay(t *testing.T) {
 	t.Run("secret", func(t *testing.T) {
 		reporters(t, "", func(t *testing.T, r *reported) {
 			question(r, "Is gh"+"p_\u200b"+strings.Repeat("aB3", 12)+" right?")
-			if text := r.says(); strings.Contains(text, "aB3aB3") || !strings.Contains(text, "The run says why.") {
+			if text := r.says(); strings.Contains(text, "aB3aB3") || !strings.Contains(text, "The run says to what.") {
+				t.Errorf("it says %q", text)
+			}
+		})
+	})
+	t.Run("no comments", func(t *testing.T) {
+		reporters(t, "limits: {comment: 0}", func(t *testing.T, r *reported) {
+			question(r, "Is it this one?")
+			if text := r.says(); strings.Contains(text, "this one") {
+				t.Errorf("it says %q", text)
+			}
+		})
+	})
+	t.Run("mentions in code that is none in a quote", func(t *testing.T) {
+		reporters(t, "", func(t *testing.T, r *reported) {
+			question(r, "```\n\t```\nwhich one, @acme/everyone?")
+			if text := r.says(); strings.Contains(text, "@acme") {
+				t.Errorf("it says %q", text)
+			}
+		})
+	})
+	t.Run("an error of a worker", func(t *testing.T) {
+		reporters(t, "", func(t *testing.T, r *reported) {
+			r.started()
+			r.Finish(r.Work().Lease, penstock.Result{State: penstock.StateBlocked, Message: &penstock.StatusMessage{
+				Message: "curl -u admin:hunter2 failed", ErrorCode: penstock.CodeInternal,
+			}})
+			if text := r.says(); strings.Contains(text, "hunter2") {
 				t.Errorf("it says %q", text)
 			}
 		})
@@ -365,8 +399,8 @@ func TestWhatAThreadDoesNotSay(t *testing.T) {
 	})
 }
 
-// A comment of a run without a pull request is on the issue that has started it. One of a run that nothing on a forge has
-// started fails.
+// A comment of a run without a pull request is on the issue that has started it. One of a run that nothing on a forge
+// has started fails.
 func TestACommentOnTheIssue(t *testing.T) {
 	reporters(t, "status: none", func(t *testing.T, r *reported) {
 		r.started()
@@ -407,6 +441,153 @@ func TestARunOfAnEventThatWaitedHasAThread(t *testing.T) {
 		_, comments := r.pulls.All()
 		if len(comments) != 2 || !strings.Contains(comments[1], d.Runs[0]) {
 			t.Errorf("got %q", comments)
+		}
+	})
+}
+
+// A comment whose result is unknown is looked for where it may be: also if its pull request was closed since, so that the
+// next one would go to the issue.
+func TestACommentBelowAPullRequestThatWasClosed(t *testing.T) {
+	reporters(t, "status: none", func(t *testing.T, r *reported) {
+		r.started()
+		a := r.Work()
+		r.push(a.Lease, aBranch)
+		r.declared(a, aPull)
+		r.declared(a, aComment)
+		r.succeeds(a.Lease)
+		r.pulls.Break(func(method, path string) testkit.PullFault {
+			if method == http.MethodPost && strings.HasSuffix(path, "/comments") {
+				return testkit.Loses
+			}
+			return ""
+		})
+		r.do()
+		r.pulls.Break(nil)
+		r.pulls.Close(1)
+		r.wantSays("Look, @")
+		if list := r.of(a.Lease.RunID); list[1].State != penstock.OutputDone || list[1].Target.PullRequest != 1 {
+			t.Errorf("got %+v", list)
+		}
+	})
+}
+
+// A comment that the token does not see for a while is changed later.
+func TestAnIssueThatIsHidden(t *testing.T) {
+	reporters(t, "", func(t *testing.T, r *reported) {
+		id := r.started()
+		r.says()
+		r.forge.Answer(func(w http.ResponseWriter, req *http.Request) bool {
+			if strings.HasPrefix(req.URL.Path, "/api/v1/repos/acme/shop/issues/") {
+				w.WriteHeader(http.StatusNotFound)
+				return true
+			}
+			return r.hook.answer(w, req) || r.pulls.Answer(w, req)
+		})
+		r.Work()
+		r.do()
+		r.forge.Answer(r.pulls.Answer)
+		r.Cancel(id)
+		r.wantSays("was cancelled.")
+	})
+}
+
+// A forge that wants no requests gets none about other runs either, and none because a run changes.
+func TestAForgeThatWantsNoRequests(t *testing.T) {
+	reporters(t, "", func(t *testing.T, r *reported) {
+		for n := range 5 {
+			r.hook.event("issues", issue(in("issue", map[string]any{"number": n + 1})))
+		}
+		r.pulls.Break(func(string, string) testkit.PullFault { return testkit.Limits })
+		r.forge.Calls()
+		pass := func() {
+			t.Helper()
+			if err := r.Outputs.DoDue(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			r.Outputs.Wait()
+		}
+		pass()
+		r.Work()
+		pass()
+		if calls := r.forge.Calls(); len(calls) != 1 {
+			t.Errorf("got %v", calls)
+		}
+		r.pulls.Break(nil)
+		r.do()
+		if _, comments := r.pulls.All(); len(comments) != 5 {
+			t.Errorf("got %q", comments)
+		}
+	})
+}
+
+// An agent does not give its comment the mark of another one.
+func TestAMarkInAnAgentsComment(t *testing.T) {
+	reporters(t, "", func(t *testing.T, r *reported) {
+		id := r.started()
+		r.pulls.Break(func(string, string) testkit.PullFault { return testkit.Busy })
+		r.do()
+		a := r.Work()
+		r.declared(a, run.OutputRequest{Kind: penstock.OutputComment, Body: "`<!-- penstock run " + id + " -->` is mine"})
+		r.succeeds(a.Lease)
+		r.pulls.Break(nil)
+		r.do()
+		r.do()
+		_, comments := r.pulls.All()
+		if len(comments) != 2 || !strings.Contains(comments[0], "is mine") || !strings.Contains(comments[1], "is done.") {
+			t.Errorf("got %q", comments)
+		}
+	})
+}
+
+// What a run says when its connection is deleted is said in its timeline, once.
+func TestAThreadOfAConnectionThatWasDeleted(t *testing.T) {
+	reporters(t, "", func(t *testing.T, r *reported) {
+		id := r.started()
+		r.says()
+		if err := r.Connections.Delete(t.Context(), r.admin(), r.hook.uid); err != nil {
+			t.Fatal(err)
+		}
+		r.forge.Calls()
+		r.Cancel(id)
+		r.do()
+		r.FollowUp(id, "again")
+		r.do()
+		n := 0
+		for _, typ := range r.TimelineTypes(id) {
+			if typ == "status_not_shown" {
+				n++
+			}
+		}
+		if calls := r.forge.Calls(); n != 1 || len(calls) != 0 {
+			t.Errorf("%d events, %v", n, calls)
+		}
+	})
+}
+
+// A run whose pull request the forge refuses does not look as if all went well, and one in another repository is not
+// named.
+func TestWhatBecameOfTheOutputs(t *testing.T) {
+	reporters(t, "", func(t *testing.T, r *reported) {
+		r.started()
+		a := r.Work()
+		r.push(a.Lease, aBranch)
+		r.declared(a, aPull)
+		r.succeeds(a.Lease)
+		r.pulls.Break(func(method, path string) testkit.PullFault {
+			if method == http.MethodPost && path == "/pulls" {
+				return testkit.Refuses
+			}
+			return ""
+		})
+		for range 3 {
+			r.do()
+		}
+		r.wantSays("On the forge, 1 output failed: the run says why.")
+		testkit.Exec(t, r.URL, "UPDATE outputs SET state = 'done', url = 'https://git.example.com/acme/secret/pulls/1', "+
+			`target = '{"repository":"acme/secret"}'`)
+		testkit.Exec(t, r.URL, "UPDATE forge_threads SET due_at = 1")
+		if text := r.says(); !strings.Contains(text, "is done.") || strings.Contains(text, "acme/secret") {
+			t.Errorf("it says %q", text)
 		}
 	})
 }

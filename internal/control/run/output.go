@@ -474,13 +474,19 @@ func (s *Outputs) doAll(ctx context.Context, connection string) error {
 			s.log.Error("cannot do an output; trying again", "connection_uid", connection, "output_uid", row.UID, "error", err)
 		}
 		if err == nil && !found {
-			found, err = s.showNext(ctx, connection, now)
+			found, err = s.answerNext(ctx, connection, now)
+		}
+		asked := found
+		if err == nil && !found {
+			found, asked, err = s.showNext(ctx, connection, now)
 		}
 		if err != nil || !found {
 			return err
 		}
-		if err := share.Pause(ctx, s.pause); err != nil {
-			return err
+		if asked {
+			if err := share.Pause(ctx, s.pause); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -501,7 +507,7 @@ func (s *Outputs) do(ctx context.Context, row store.OutputRow) error {
 	result, err := s.forges.Publish(try, forge.Publication{
 		Use: forgeUse(run), Row: row, Repositories: run.Config.Repositories, Policy: policy,
 		Labels: labelsOf(label, policy),
-		Link:   s.runs.publicURL + "/runs/" + run.ID, Requester: run.Creator.DisplayName, Cost: run.Consumed.Cost,
+		Link:   s.linkOf(run), Requester: run.Creator.DisplayName, Cost: run.Consumed.Cost,
 	})
 	if err != nil {
 		return err
@@ -520,12 +526,16 @@ func (s *Outputs) do(ctx context.Context, row store.OutputRow) error {
 	case result.Failed || row.Refused >= maxRefusals || now > row.QueuedAt.Add(outputsGiven):
 		row.State = penstock.OutputFailed
 	default:
-		wait := min(maxWait, minWait<<min(row.Tries-1, 10))
-		row.DueAt = now.Add(max(wait, min(result.Wait, maxWait)))
+		row.DueAt = retryAt(row.Tries, result.Wait)
 	}
 	// What has happened on the forge is stored also if the server is being stopped.
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer done()
+	if result.Wait > 0 {
+		if err := s.runs.store.Forges.Postpone(ctx, row.Connection, now.Add(result.Wait)); err != nil {
+			return err
+		}
+	}
 	recorded, err := s.isRecorded(ctx, row)
 	if err != nil {
 		return err

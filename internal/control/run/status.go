@@ -17,49 +17,62 @@ import (
 // maxStatusTries is how often a comment is tried while its forge does not answer: for about three days.
 const maxStatusTries = 80
 
+func (s *Outputs) linkOf(run store.RunRow) string { return s.runs.publicURL + "/runs/" + run.ID }
+
+// retryAt returns when something is tried again that a forge has not done, and for which it wants no requests.
+func retryAt(tries int64, wanted time.Duration) penstock.Time {
+	wait := min(maxWait, minWait<<min(tries-1, 10))
+	return penstock.Now().Add(max(wait, min(wanted, maxWait)))
+}
+
 // showNext lets the next due thread of a connection say how its run is. It returns false if none is due.
-func (s *Outputs) showNext(ctx context.Context, connection string, now penstock.Time) (bool, error) {
+func (s *Outputs) showNext(ctx context.Context, connection string, now penstock.Time) (found, asked bool, err error) {
 	t, found, err := s.runs.store.Forges.ClaimThread(ctx, connection, now, now.Add(outputLease))
 	if err == nil && found {
-		err = s.show(ctx, t)
+		asked, err = s.show(ctx, t)
 	}
 	if err != nil && ctx.Err() == nil {
 		s.log.Error("cannot say how a run is; trying again", "connection_uid", connection, "run_id", t.RunID, "error", err)
 	}
-	return found, err
+	return found, asked, err
 }
 
-// show lets the claimed thread of a run say how the run is.
-func (s *Outputs) show(ctx context.Context, t store.ForgeThread) error {
+// show lets the claimed thread of a run say how the run is. asked reports whether the forge got a request.
+func (s *Outputs) show(ctx context.Context, t store.ForgeThread) (asked bool, err error) {
 	run, err := s.runs.store.Runs.Find(ctx, t.Team, t.RunID)
 	if err != nil {
-		return err
+		return false, err
 	}
-	status := forge.Status{Use: forgeUse(run), Thread: t, Link: s.runs.publicURL + "/runs/" + run.ID}
-	if status.Text, status.Quoted, err = s.statusOf(ctx, run); err != nil {
-		return err
+	status := forge.Status{Use: forgeUse(run), Thread: t, Link: s.linkOf(run)}
+	if status.Text, status.Quoted, err = s.statusOf(ctx, run, t.Repository); err != nil {
+		return false, err
 	}
 	try, cancel := context.WithTimeout(ctx, outputTry)
 	defer cancel()
 	shown, err := s.forges.Show(try, status)
 	if err != nil {
-		return err
+		return false, err
 	}
 	now, again := penstock.Now(), penstock.Time(0)
-	gaveUp := shown.Again && (shown.Thread.Refused >= maxRefusals || t.Tries >= maxStatusTries)
-	if shown.Again && !gaveUp {
-		wait := min(maxWait, minWait<<min(t.Tries-1, 10))
-		again = now.Add(max(wait, min(shown.Wait, maxWait)))
+	gaveUp := !shown.Again || shown.Thread.Refused >= maxRefusals || t.Tries >= maxStatusTries
+	if !gaveUp {
+		again = retryAt(t.Tries, shown.Wait)
 	}
 	// What has happened on the forge is stored also if the server is being stopped.
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer done()
-	return s.runs.store.Write(ctx, func(tx *store.Tx) error {
+	if shown.Wait > 0 {
+		if err := s.runs.store.Forges.Postpone(ctx, t.Connection, now.Add(shown.Wait)); err != nil {
+			return true, err
+		}
+	}
+	said := shown.Thread.Refused > maxRefusals || t.Tries > maxStatusTries // that it is not shown
+	return shown.Asked, s.runs.store.Write(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Runs().Lock(ctx, run.ID); err != nil {
 			return err
 		}
 		ours, err := tx.Forges().KeepThread(ctx, shown.Thread, again, now)
-		if err != nil || !ours || !gaveUp || shown.Thread.Refused > maxRefusals || t.Tries > maxStatusTries {
+		if err != nil || !ours || !gaveUp || shown.Problem == "" || said {
 			return err
 		}
 		return tx.Events().Append(ctx, run.ID, penstock.Timeline(now, timelineStatusNotShown, map[string]any{
@@ -68,71 +81,73 @@ func (s *Outputs) show(ctx context.Context, t store.ForgeThread) error {
 	})
 }
 
-// statusOf says how a run is, in Markdown, and what its agent says about that.
-func (s *Outputs) statusOf(ctx context.Context, run store.RunRow) (text, quoted string, err error) {
-	message := ""
-	if run.StatusMessage != nil {
-		message = run.StatusMessage.Message
-	}
-	cost := fmt.Sprintf("Cost so far: $%.2f.", float64(run.Consumed.Cost)/1e9)
+// statusOf says how a run is, in Markdown and for readers of a repository, and what its agent asks. Other messages about
+// a run stay in it: they can have commands, output and hosts.
+func (s *Outputs) statusOf(ctx context.Context, run store.RunRow, repository string) (text, asked string, err error) {
+	cost := fmt.Sprintf(" Cost so far: $%.2f.", float64(run.Consumed.Cost)/1e9)
 	switch {
 	case run.State == penstock.StateQueued:
 		return "waits for a worker.", "", nil
-	case !run.State.Done() && run.State != penstock.StateBlocked:
-		return "is working on this.", "", nil
-	case run.State == penstock.StateBlocked && run.BlockedBudget != "":
-		return "waits, because a budget is spent. " + cost, "", nil
-	case run.State == penstock.StateBlocked:
-		text = "waits for an answer. " + cost
 	case run.State == penstock.StateSucceeded:
-		if text, err = s.success(ctx, run); err != nil {
-			return "", "", err
-		}
-		text, message = text+" "+cost, ""
+		text, err = s.success(ctx, run, repository)
+		return text + cost, "", err
 	case run.State == penstock.StateCancelled:
-		text, message = "was cancelled. "+cost, ""
-	default:
-		text = "has failed. " + cost
+		return "was cancelled." + cost, "", nil
+	case run.State.Done():
+		return "has failed. The run says why." + cost, "", nil
+	case run.State != penstock.StateBlocked:
+		return "is working on this.", "", nil
+	case run.BlockedBudget != "":
+		return "waits, because a budget is spent." + cost, "", nil
+	case run.StatusMessage != nil && run.StatusMessage.ErrorCode == "":
+		asked, err = s.sayable(ctx, run, run.StatusMessage.Message)
 	}
-	if message == "" {
-		return text, "", nil
+	if text = "waits for an answer." + cost; asked == "" {
+		text = "waits for an answer. The run says to what." + cost
 	}
-	if quoted, err = s.sayable(ctx, run, message); err == nil && quoted == "" {
-		text += " The run says why."
-	}
-	return text, quoted, err
+	return text, asked, err
 }
 
-// success says what a run that has succeeded leaves on the forge.
-func (s *Outputs) success(ctx context.Context, run store.RunRow) (string, error) {
+// success says what a run that has succeeded leaves on the forge. Who can read a repository may know nothing of another
+// one.
+func (s *Outputs) success(ctx context.Context, run store.RunRow, repository string) (string, error) {
 	outputs, err := s.runs.store.Forges.OutputsOf(ctx, run.ID)
 	if err != nil {
 		return "", err
 	}
 	var urls []string
-	held := 0
+	held, failed := 0, 0
 	for _, o := range outputs {
 		switch {
 		case o.State == penstock.OutputHeld:
 			held++
-		case o.Kind == penstock.OutputPullRequest && o.State == penstock.OutputDone && !slices.Contains(urls, o.URL):
+		case o.State == penstock.OutputFailed:
+			failed++
+		case o.Kind == penstock.OutputPullRequest && o.State == penstock.OutputDone &&
+			strings.EqualFold(o.Target.Repository, repository) && !slices.Contains(urls, o.URL):
 			urls = append(urls, o.URL)
 		}
 	}
 	text := "is done."
-	if len(urls) > 0 {
+	switch {
+	case len(urls) > 0:
 		text = "is done: " + strings.Join(urls, ", ") + "."
+	case run.Hollow:
+		text = "has ended, and has done nothing."
 	}
 	if held > 0 {
 		text += fmt.Sprintf(" A person has to release %s.", count(held, "output"))
 	}
+	if failed > 0 {
+		text += fmt.Sprintf(" On the forge, %s failed: the run says why.", count(failed, "output"))
+	}
 	return text, nil
 }
 
-// sayable returns a text of an agent if it may be published: without its secrets, and unless a person has to release
-// everything that the agent publishes.
+// sayable returns a text of an agent if it may be published: without its secrets, and unless the agent may write no
+// comments, or a person has to release them.
 func (s *Outputs) sayable(ctx context.Context, run store.RunRow, text string) (string, error) {
-	if forge.Outputs(run.Config).Approval == penstock.ApprovalAlways {
+	if policy := forge.Outputs(run.Config); policy.Approval == penstock.ApprovalAlways || policy.Limits.Comment == 0 {
 		return "", nil
 	}
 	mask, err := s.runs.files.secrets.MaskOf(ctx, run)

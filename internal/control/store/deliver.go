@@ -32,6 +32,7 @@ type NewDelivery struct {
 	Raw           []byte        // the bytes as they were sent; nil: the same as Body
 	Retried       bool          // without anything to do, it claims neither, so that its sender may send it again
 	PaidBy        []string      // keys that pay for its runs: somebody sent it through the API
+	Command       *ForgeCommand // what it tells the runs of a thread if it is accepted; nil: nothing
 	Starts        []*NewRun     // the runs that it starts if it is accepted, or what stands for one: see [Claim]
 	Rate          int           // maximum per minute; 0: no limit, and it does not count
 	Logged        int           // maximum of equal rejections that are logged in a minute; 0: no limit
@@ -229,7 +230,7 @@ const maxBodies = 2 << 20
 
 // record writes the log and returns the runs to create.
 func (ds DeliveriesTx) record(ctx context.Context, members []*deliver) (runs []*createRun, err error) {
-	var log [][]any
+	var log, commands [][]any
 	size := 0
 	for _, m := range members {
 		if m.err != nil || m.got.Limited || m.got.Unlogged {
@@ -247,9 +248,19 @@ func (ds DeliveriesTx) record(ctx context.Context, members []*deliver) (runs []*
 		log = append(log, m.logged)
 		if m.got.Outcome == penstock.OutcomeAccepted {
 			runs = append(runs, m.started()...)
+			if m.Command != nil {
+				commands = append(commands, commandFields.row(m.Command))
+			}
 		}
 	}
-	return runs, ds.tx.insert(ctx, deliveryFields.table, log)
+	if err := ds.tx.insert(ctx, deliveryFields.table, log); err != nil || len(commands) == 0 {
+		return runs, err
+	}
+	slices.SortFunc(commands, func(a, b []any) int { // the same comment may come to several servers
+		return cmp.Compare(fmt.Sprint(a[:3]), fmt.Sprint(b[:3]))
+	})
+	ds.tx.Nudge(TopicCommands)
+	return runs, ds.tx.insert(ctx, commandsTable, commands)
 }
 
 // countDeliveries counts the deliveries, and records their senders. It comes last, because batches

@@ -105,7 +105,7 @@ func (fs ForgesTx) ChangeOutput(
 		fs.tx.Nudge(TopicOutputs)
 	}
 	if err == nil && n > 0 && r.State != from {
-		err = fs.tellThread(ctx, r.RunID, r.UpdatedAt)
+		err = fs.tellThread(ctx, r.RunID, false, r.UpdatedAt)
 	}
 	return n > 0, wrapf(err, "store output %s", r.UID)
 }

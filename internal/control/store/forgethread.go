@@ -72,21 +72,43 @@ func (fs Forges) ThreadOf(ctx context.Context, runID string) (t ForgeThread, has
 	return list[0], true, nil
 }
 
-// tellThread notes that what a thread says about its run may have changed.
-func (fs ForgesTx) tellThread(ctx context.Context, runID string, now penstock.Time) error {
-	n, err := fs.tx.exec(ctx, "UPDATE forge_threads SET due_at = $1, changes = changes + 1 WHERE run_id = $2 AND comment <> $3",
-		int64(now), runID, NoComment)
+// tellThread notes that what a thread says about its run may have changed. A try that waits for the forge goes on
+// waiting. When a run has ended, its thread is tried as often as a new one.
+func (fs ForgesTx) tellThread(ctx context.Context, runID string, ended bool, now penstock.Time) error {
+	n, err := fs.tx.exec(ctx, `UPDATE forge_threads
+		SET due_at = CASE WHEN due_at > $1 THEN due_at ELSE $1 END, changes = changes + 1,
+			refused = CASE WHEN $2 = 1 THEN 0 ELSE refused END,
+			tries = CASE WHEN $2 = 1 AND tries > 1 THEN 1 ELSE tries END
+		WHERE run_id = $3 AND comment <> $4`, int64(now), flag(ended), runID, NoComment)
 	if n > 0 {
 		fs.tx.Nudge(TopicOutputs)
 	}
 	return wrapf(err, "note that run %s has changed", runID)
 }
 
+// Postpone lets a forge that wants no requests have none about outputs, threads and answers before a time.
+func (fs Forges) Postpone(ctx context.Context, connection string, until penstock.Time) error {
+	return fs.s.Write(ctx, func(tx *Tx) error {
+		for _, waiting := range []string{
+			"outputs SET due_at = $1 WHERE connection = $2 AND state = 'queued' AND lease = '' AND due_at < $1",
+			"forge_threads SET due_at = $1 WHERE connection = $2 AND due_at > 0 AND due_at < $1",
+			"forge_commands SET due_at = $1 WHERE connection = $2 AND due_at > 0 AND due_at < $1",
+		} {
+			if _, err := tx.exec(ctx, "UPDATE "+waiting, int64(until), connection); err != nil {
+				return wrapf(err, "postpone the requests of connection %s", connection)
+			}
+		}
+		return nil
+	})
+}
+
 const dueThreads = "t.due_at > 0 AND t.due_at <= $1 AND t.leased_until <= $1"
 
-// ThreadForges lists the connections with threads that are due.
+// ThreadForges lists the connections with threads or answers that are due.
 func (fs Forges) ThreadForges(ctx context.Context, now penstock.Time) ([]string, error) {
-	return fs.s.strings(ctx, "SELECT DISTINCT t.connection FROM forge_threads t WHERE "+dueThreads, int64(now))
+	return fs.s.strings(ctx, "SELECT t.connection FROM forge_threads t WHERE "+dueThreads+`
+		UNION
+		SELECT c.connection FROM forge_commands c WHERE `+dueAnswers, int64(now))
 }
 
 // ClaimThread claims the next due thread of a connection until a time: until then, no other server writes there. found

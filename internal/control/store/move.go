@@ -141,7 +141,7 @@ func (rs RunsTx) write(ctx context.Context, m Move, end ending, unread []Followu
 		}
 	}
 	if threads > 0 {
-		if err := rs.tx.Forges().tellThread(ctx, m.Run.ID, now); err != nil {
+		if err := rs.tx.Forges().tellThread(ctx, m.Run.ID, m.To.Done(), now); err != nil {
 			return err
 		}
 	}

@@ -21,6 +21,7 @@ const (
 	TopicBudgets      = "budgets"      // a budget may have more room
 	TopicSubjects     = "subjects"     // an event may wait for a run
 	TopicEndpoints    = "endpoints"    // a message may wait to be sent
+	TopicCommands     = "commands"     // a person may have told a run something on a forge
 	TopicOutputs      = "outputs"      // an output may wait to be done
 )
 

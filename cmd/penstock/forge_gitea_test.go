@@ -200,10 +200,18 @@ func TestAnIssueOfARealGiteaIsMerged(t *testing.T) {
 			"url": s.URL + "/webhooks/f/" + f.UID, "content_type": "json", "secret": f.Secret,
 		},
 		"events": []string{
-			"push", "issues", "issue_comment", "pull_request", "pull_request_review_approved", "pull_request_review_rejected",
+			"push", "issues", "issue_comment", "pull_request", "pull_request_comment", "pull_request_review_approved", "pull_request_review_rejected",
 			"pull_request_review_comment", "status",
 		},
 	})
+	type comment struct {
+		ID   int64  `json:"id"`
+		Body string `json:"body"`
+	}
+	comments := func(number string) (list []comment) {
+		fromJSON(t, string(g.Do("GET", repo+"/issues/"+number+"/comments", owner, nil)), &list)
+		return list
+	}
 	logged := func(event string) (d store.Delivery, err error) {
 		var list struct {
 			Deliveries []store.Delivery `json:"deliveries"`
@@ -284,6 +292,28 @@ func TestAnIssueOfARealGiteaIsMerged(t *testing.T) {
 		}
 		return nil
 	})
+	// A person tells the run something below its pull request, and asks how it is below the issue, which says so already.
+	var said comment
+	fromJSON(t, string(g.Do("POST", strings.Replace(pull, "pulls", "issues", 1)+"/comments", owner,
+		map[string]any{"body": "@bot Thank you."})), &said)
+	await("issue_comment.created", func(d store.Delivery) bool { return d.Detail == "It is a message to the run." })
+	g.Do("POST", repo+"/issues/2/comments", owner, map[string]any{"body": "@bot status"})
+	testkit.Eventually(t, time.Minute, func() error {
+		list := comments("2")
+		reactions := string(g.Do("GET", fmt.Sprintf("%s/issues/comments/%d/reactions", repo, said.ID), owner, nil))
+		if len(list) != 3 || !strings.Contains(list[0].Body, "is done: "+g.URL+"/owner/shop/pulls/3.") ||
+			!strings.HasPrefix(list[2].Body, "[Run of Penstock](") || !strings.Contains(reactions, `"+1"`) {
+			return fmt.Errorf("%+v %s", list, reactions)
+		}
+		return nil
+	})
+	if eyes := string(g.Do("GET", repo+"/issues/2/reactions", owner, nil)); !strings.Contains(eyes, `"eyes"`) {
+		t.Errorf("reactions: %s", eyes)
+	}
+	text := call(t, env, "run", "logs", id).out
+	if !strings.Contains(text, "owner in owner/shop#3 has written to you:") {
+		t.Errorf("the run has not been told: %s", text)
+	}
 	g.Do("POST", pull+"/merge", owner, map[string]any{"Do": "merge"})
 	await("pull_request.closed", func(d store.Delivery) bool {
 		return len(d.Matches) == 1 && d.Matches[0].FateReason == "It closed the subject."

@@ -141,7 +141,7 @@ func (fs Forges) ClaimThread(
 func (fs ForgesTx) KeepThread(ctx context.Context, t ForgeThread, again, now penstock.Time) (bool, error) {
 	n, err := fs.tx.exec(ctx, `UPDATE forge_threads
 		SET comment = $1, shown = $2, tries = $3, refused = $4, lease = '', leased_until = 0,
-			due_at = CASE WHEN changes = $5 THEN $6 ELSE $7 END
+			due_at = CASE WHEN changes = $5 THEN CAST($6 AS BIGINT) ELSE CAST($7 AS BIGINT) END
 		WHERE run_id = $8 AND lease = $9`,
 		t.Comment, t.Shown, t.Tries, t.Refused, t.changes, int64(again), int64(max(again, now)), t.RunID, t.lease)
 	return n > 0, wrapf(err, "store the thread of run %s", t.RunID)

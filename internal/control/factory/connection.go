@@ -38,9 +38,7 @@ func (s *Receiver) listening(
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.url = connection.URL; connection.Bot != nil {
-		p.bot = connection.Bot.Login
-	}
+	p.url = connection.URL
 	if list, err = s.store.Automations.OfConnection(ctx, w.Team, w.SignatureScheme); err != nil {
 		return nil, nil, err
 	}
@@ -177,7 +175,9 @@ func threadOf(w store.WebhookRow, payload trigger.Value) *store.ForgeThread {
 	if repository == nil || number <= 0 {
 		return nil
 	}
-	t := store.ForgeThread{Connection: w.UID, Repository: repository.Path, Number: number}
+	t := store.ForgeThread{
+		Connection: w.UID, Repository: repository.Path, RepositoryID: readForgeEvent(payload).RepositoryID, Number: number,
+	}
 	if payload.Member("issue").IsObject() { // a comment on a line is of another kind
 		t.Cause = max(0, idOf(payload.At([]string{"comment", "id"}).Scalar()))
 	}

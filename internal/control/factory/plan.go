@@ -23,7 +23,7 @@ type Plan struct {
 	Snapshot WebhookSnapshot // the webhook as the ingress read it
 
 	row         store.WebhookRow
-	url, bot    string // of the forge, and the login of the bot, if the webhook is of a connection
+	url         string // of the forge, if the webhook is of a connection
 	automations []planEntry
 	filters     *trigger.FilterSet // of all automations
 	filtered    bool               // one of them has conditions: the body is parsed for it

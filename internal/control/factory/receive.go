@@ -194,13 +194,12 @@ func (s *Receiver) start(
 		d.Command, d.Detail = command, "It is a command to the run: "+command.Command+"."
 		return nil
 	}
-	if err := s.startRuns(ctx, p, document, headers, d); err != nil || len(d.Starts) > 0 {
+	if err := s.startRuns(ctx, p, document, headers, d); err != nil {
 		return err
 	}
-	switch {
-	case command != nil:
-		d.Command, d.Detail = command, "It is a message to the run."
-	case refused != "":
+	if command != nil {
+		hear(d, command)
+	} else if refused != "" && len(d.Starts) == 0 {
 		d.Detail = refused
 	}
 	return nil

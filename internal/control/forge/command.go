@@ -31,7 +31,14 @@ const maxAddressed = 64 << 10
 // then has no HTML comments and no invisible characters. ok is false if the comment is for somebody else, or is a quote
 // or code. A command is the only word of its comment: "@bot stop using tabs" is a message.
 func Addressed(login, comment string) (command, message string, ok bool) {
-	first := strings.TrimLeft(strings.ReplaceAll(comment, "\r\n", "\n"), "\n")
+	first := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u00a0", " ", "\u3000", " ").Replace(comment)
+	for {
+		blank, rest, more := strings.Cut(first, "\n")
+		if !more || strings.TrimSpace(blank) != "" {
+			break
+		}
+		first = rest
+	}
 	text := strings.TrimLeft(first, " ")
 	if login == "" || len(first)-len(text) > 3 || len(text) <= len(login) || text[0] != '@' ||
 		!strings.EqualFold(text[1:1+len(login)], login) {
@@ -47,7 +54,8 @@ func Addressed(login, comment string) (command, message string, ok bool) {
 	text = visible(text)
 	text = visible(withoutComments(text, codeOf(text)))
 	message = strings.TrimSpace(strings.TrimLeft(text, " \t\n.,:;!?"))
-	word := strings.ToLower(strings.TrimRight(message, ".!"))
+	alone, _, _ := strings.Cut(message+"\n", "\n-- \n") // the signature of a mail follows
+	word := strings.ToLower(strings.Trim(strings.TrimSpace(alone), "`.!,;?"))
 	if slices.Contains([]string{
 		CommandStop, CommandRetry, CommandRebase, CommandStatus, CommandHelp, CommandReady, CommandHold,
 	}, word) {
@@ -67,38 +75,42 @@ func cutBytes(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// ThreadRuns lists the runs that a command is for, the newest first.
-func (c *Connections) ThreadRuns(ctx context.Context, command store.ForgeCommand) ([]string, error) {
-	row, err := c.store.Forges.Find(ctx, command.Team, command.Connection)
-	if penstock.CodeOf(err) == penstock.CodeNotFound {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	_, id, _ := strings.Cut(command.Place, " ")
-	repository, err := strconv.ParseInt(id, 10, 64)
-	if err != nil {
-		return nil, err
-	}
-	return c.RunsBelow(ctx, row.Forge, command.Team, store.RepositoryName{
-		ForgeUID: row.UID, Path: command.Repository, ID: repository,
-	}, command.Number)
+// RunsBelow lists the runs of an issue or a pull request that a connection may reach, the newest first. id is the one
+// of the repository, which is called path now: somebody else may have it since.
+func (c *Connections) RunsBelow(
+	ctx context.Context, row store.ForgeRow, path string, id, number int64,
+) ([]store.ThreadRun, error) {
+	runs, err := c.store.Forges.ThreadRuns(ctx, row.Team, row.UID, id, number)
+	owner, _, _ := strings.Cut(path, "/")
+	return slices.DeleteFunc(runs, func(r store.ThreadRun) bool {
+		before := r.Repository
+		if strings.Contains(before, "://") {
+			before, _ = row.PathOf(before)
+		}
+		was, _, _ := strings.Cut(before, "/")
+		return !strings.EqualFold(was, owner) || row.MayUse(r.Factory, path) != ""
+	}), err
 }
 
-// RunsBelow lists the runs of an issue or a pull request, by all names of its repository, the newest first.
-func (c *Connections) RunsBelow(
-	ctx context.Context, f penstock.Forge, team string, name store.RepositoryName, number int64,
-) ([]string, error) {
-	known, err := c.store.Forges.Names(ctx, name)
+// RunsOf lists the runs that a command is for, the newest first. known is false if its connection was deleted since.
+func (c *Connections) RunsOf(
+	ctx context.Context, command store.ForgeCommand,
+) (runs []store.ThreadRun, known bool, err error) {
+	_, text, _ := strings.Cut(command.Place, " ")
+	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var urls []string
-	for _, path := range known.Paths {
-		urls = append(urls, f.CloneURL(path))
+	row, err := c.store.Forges.Find(ctx, command.Team, command.Connection)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		runs, err = c.store.Forges.ThreadRuns(ctx, command.Team, command.Connection, id, command.Number)
+		return runs, false, err
 	}
-	return c.store.Forges.ThreadRuns(ctx, team, f.UID, known.Paths, urls, number)
+	if err != nil {
+		return nil, false, err
+	}
+	runs, err = c.RunsBelow(ctx, row, command.Repository, id, command.Number)
+	return runs, true, err
 }
 
 // Answered is what has come of a try to answer a command.
@@ -119,10 +131,12 @@ func (c *Connections) Answer(ctx context.Context, command store.ForgeCommand) (A
 	}
 	t, err := c.open(row)
 	if err != nil {
-		return Answered{}, err
+		c.log.Error("cannot answer a comment", "connection_uid", row.UID, "error", err)
+		return Answered{Again: true}, nil
 	}
 	asking := c.api(row.Forge, t.Token)
-	failed := asking.react(ctx, command.Repository, []string{"issues", "comments", number(command.Comment)}, command.Reaction)
+	at := []string{"issues", "comments", number(command.Comment)}
+	failed := asking.react(ctx, command.Repository, at, command.Reaction)
 	if command.Answer != "" && (failed == nil || failed.kind == lacking) { // the answer is more than the reaction
 		failed = asking.reply(ctx, command)
 	}

@@ -1,11 +1,13 @@
 package forge_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/forge"
@@ -20,35 +22,39 @@ func TestWhomACommentIsFor(t *testing.T) {
 	t.Parallel()
 	const nobody = "nobody"
 	for comment, want := range map[string]string{
-		"@penstock-bot stop":                     "stop ",
-		"\r\n @Penstock-Bot: STOP!\r\n":          "stop ",
-		"@penstock-bot, retry.":                  "retry ",
-		"@penstock-bot":                          "help ",
-		"@penstock-bot?":                         "help ",
-		"@penstock-bot rebase":                   "rebase ",
-		"@penstock-bot status":                   "status ",
-		"@penstock-bot hold":                     "hold ",
-		"@penstock-bot\n\nUse the second one.":   " Use the second one.",
-		"@penstock-bot stop using tabs":          " stop using tabs",
-		"@penstock-bot stop\n> quoted":           " stop\n> quoted",
-		"@penstock-bot a <!-- b --> c\u202e":     " a  c",
-		"@penstock-bot st\u200bop":               "stop ",
-		"@penstock-bot `<!-- a -->`":             " `<!-- a -->`",
-		"@penstock-bottom stop":                  nobody,
-		"@penstock-bot-2 stop":                   nobody,
-		"@penstock-bot/x stop":                   nobody,
-		"@penstock-bot.x stop":                   nobody,
-		"> @penstock-bot stop":                   nobody,
-		"    @penstock-bot stop":                 nobody,
-		"\t@penstock-bot stop":                   nobody,
-		"`@penstock-bot stop`":                   nobody,
-		"```\n@penstock-bot stop\n```":           nobody,
-		"<!--\n@penstock-bot stop\n-->":          nobody,
-		"\u200b@penstock-bot stop":               nobody,
-		"Thanks, @penstock-bot stop":             nobody,
-		"penstock-bot stop":                      nobody,
-		"":                                       nobody,
-		"@penstock-bot" + strings.Repeat("é", 9): nobody,
+		"@penstock-bot stop":                            "stop ",
+		"\r\n @Penstock-Bot: STOP!\r\n":                 "stop ",
+		"@penstock-bot, retry.":                         "retry ",
+		"@penstock-bot":                                 "help ",
+		"@penstock-bot?":                                "help ",
+		"@penstock-bot rebase":                          "rebase ",
+		"@penstock-bot status":                          "status ",
+		"@penstock-bot hold":                            "hold ",
+		"@penstock-bot\n\nUse the second one.":          " Use the second one.",
+		"@penstock-bot stop using tabs":                 " stop using tabs",
+		"@penstock-bot stop\n> quoted":                  " stop\n> quoted",
+		"@penstock-bot a <!-- b --> c\u202e":            " a  c",
+		"@penstock-bot stop\n\n-- \nSent from my phone": "stop ",
+		"@penstock-bot `stop`?":                         "stop ",
+		"@penstock-bot\u00a0stop":                       "stop ",
+		" \n\r@penstock-bot stop":                       "stop ",
+		"@penstock-bot st\u200bop":                      "stop ",
+		"@penstock-bot `<!-- a -->`":                    " `<!-- a -->`",
+		"@penstock-bottom stop":                         nobody,
+		"@penstock-bot-2 stop":                          nobody,
+		"@penstock-bot/x stop":                          nobody,
+		"@penstock-bot.x stop":                          nobody,
+		"> @penstock-bot stop":                          nobody,
+		"    @penstock-bot stop":                        nobody,
+		"\t@penstock-bot stop":                          nobody,
+		"`@penstock-bot stop`":                          nobody,
+		"```\n@penstock-bot stop\n```":                  nobody,
+		"<!--\n@penstock-bot stop\n-->":                 nobody,
+		"\u200b@penstock-bot stop":                      nobody,
+		"Thanks, @penstock-bot stop":                    nobody,
+		"penstock-bot stop":                             nobody,
+		"":                                              nobody,
+		"@penstock-bot" + strings.Repeat("é", 9):        nobody,
 	} {
 		command, message, ok := forge.Addressed("penstock-bot", comment)
 		got := command + " " + message
@@ -71,7 +77,9 @@ func TestWhomACommentIsFor(t *testing.T) {
 // writes sends a new comment of ada on issue 7.
 func (r *reported) writes(id int, text string, change ...func(map[string]any)) store.Delivery {
 	r.T.Helper()
-	d := r.hook.event("issue_comment", issue(append([]func(map[string]any){func(body map[string]any) {
+	d := r.hook.event("issue_comment", issue(append([]func(map[string]any){in("repository", map[string]any{
+		"id": 7, "default_branch": "main",
+	}), func(body map[string]any) {
 		body["action"] = "created"
 		body["comment"] = map[string]any{"id": id, "body": text, "user": map[string]any{"id": 3, "login": "ada"}}
 	}}, change...)...))
@@ -92,6 +100,8 @@ func (r *reported) wantReactions(want ...string) {
 	}
 }
 
+var asking = penstock.Result{State: penstock.StateBlocked, Message: &penstock.StatusMessage{Message: "And?"}}
+
 // A person stops a run, tells it something, and answers its question, each with a comment.
 func TestAPersonSpeaksToARun(t *testing.T) {
 	reporters(t, "", func(t *testing.T, r *reported) {
@@ -101,11 +111,12 @@ func TestAPersonSpeaksToARun(t *testing.T) {
 			t.Errorf("got %+v", d)
 		}
 		r.wantReactions("issues/7/reactions eyes", "issues/comments/21/reactions +1")
-		next := r.Finish(a.Lease, penstock.Result{State: penstock.StateBlocked, Message: &penstock.StatusMessage{Message: "And?"}})
-		if len(next) != 1 || !strings.HasSuffix(next[0].Text, "ada in acme/shop#7 has written to you:\n\nUse the second one.") {
+		next := r.Finish(a.Lease, asking)
+		const want = "ada in acme/shop#7 has written to you:\n\nUse the second one."
+		if len(next) != 1 || !strings.HasSuffix(next[0].Text, want) {
 			t.Fatalf("got %+v", next)
 		}
-		r.Finish(a.Lease, penstock.Result{State: penstock.StateBlocked, Message: &penstock.StatusMessage{Message: "And?"}})
+		r.Finish(a.Lease, asking)
 		r.MustBe(id, penstock.StateBlocked)
 		r.writes(22, "@penstock-bot yes")
 		r.MustBe(id, penstock.StateQueued)
@@ -168,11 +179,11 @@ func TestACommentCountsOnce(t *testing.T) {
 		d := r.writes(21, "@penstock-bot One.")
 		other := func(body map[string]any) { body["hook"] = "another" }
 		r.writes(21, "@penstock-bot One.", other)
-		r.writes(21, "@penstock-bot Two.", func(body map[string]any) { body["action"] = "edited" })
+		r.writes(23, "@penstock-bot Two.", func(body map[string]any) { body["action"] = "edited" })
 		if _, err := r.Deliveries.Replay(t.Context(), r.admin(), "", r.hook.uid, d.ID); err != nil {
 			t.Fatal(err)
 		}
-		r.hook.event("issue_comment", issue(func(body map[string]any) {
+		r.hook.event("issue_comment", issue(in("repository", map[string]any{"id": 7}), func(body map[string]any) {
 			body["action"] = "created"
 			body["comment"] = map[string]any{"id": 22, "body": "@penstock-bot Three.", "user": map[string]any{"id": 3}}
 		}))
@@ -204,7 +215,7 @@ func TestACommentCountsOnce(t *testing.T) {
 // to be of somebody else, and a comment on an issue without a run.
 func TestWhoMaySpeakToARun(t *testing.T) {
 	reporters(t, "", func(t *testing.T, r *reported) {
-		public := in("repository", map[string]any{"private": false})
+		public := in("repository", map[string]any{"id": 7, "private": false})
 		id := r.hook.event("issues", issue(public)).Runs[0]
 		r.Work()
 		by := func(user int, sender int) func(map[string]any) {
@@ -214,11 +225,17 @@ func TestWhoMaySpeakToARun(t *testing.T) {
 			}
 		}
 		for why, change := range map[string][]func(map[string]any){
-			"a stranger":         {by(9, 9), public},
-			"the bot":            {by(42, 42), public},
-			"somebody else":      {by(9, 3)},
-			"another issue":      {in("issue", map[string]any{"number": 8})},
-			"a line of a patch":  {func(body map[string]any) { body["pull_request"], body["issue"] = body["issue"], nil }},
+			"a stranger":                      {by(9, 9), public},
+			"the bot":                         {by(42, 42), public},
+			"somebody else":                   {by(9, 3)},
+			"another issue":                   {in("issue", map[string]any{"number": 8})},
+			"a line of a patch":               {func(b map[string]any) { b["pull_request"], b["issue"] = b["issue"], nil }},
+			"another repository of this name": {in("repository", map[string]any{"id": 99})},
+			"another owner":                   {in("repository", map[string]any{"full_name": "eve/shop"})},
+			"an old comment": {func(body map[string]any) {
+				comment, _ := body["comment"].(map[string]any)
+				comment["created_at"] = "2020-01-01T00:00:00Z"
+			}},
 			"another repository": {in("repository", map[string]any{"id": 6, "full_name": "acme/other"})},
 		} {
 			d := r.writes(41, "@penstock-bot stop", change...)
@@ -230,6 +247,111 @@ func TestWhoMaySpeakToARun(t *testing.T) {
 			t.Errorf("got %+v", d)
 		}
 		r.wantReactions("issues/7/reactions eyes")
+
+		reach := func(repository string) {
+			t.Helper()
+			if _, err := r.Connections.Update(t.Context(), r.admin(), r.hook.uid, forge.ChangeRequest{
+				Repositories: &[]string{repository},
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		reach("acme/other")
+		r.writes(42, "@penstock-bot stop")
+		r.MustBe(id, penstock.StateInProgress)
+		reach("acme/shop")
+		testkit.Exec(t, r.URL, "UPDATE runs SET personal = 1")
+		r.writes(43, "@penstock-bot stop")
+		r.MustBe(id, penstock.StateInProgress)
+		testkit.Exec(t, r.URL, "UPDATE runs SET personal = 0")
+		r.writes(44, "@penstock-bot stop")
+		r.MustBe(id, penstock.StateCancelled)
+	})
+}
+
+// A connection that may no longer reach the repository when a command is followed does nothing.
+func TestACommandThatComesTooLate(t *testing.T) {
+	reporters(t, "", func(t *testing.T, r *reported) {
+		id := r.started()
+		r.Work()
+		r.hook.event("issue_comment", issue(in("repository", map[string]any{"id": 7}), func(body map[string]any) {
+			body["action"] = "created"
+			body["comment"] = map[string]any{"id": 71, "body": "@penstock-bot stop", "user": map[string]any{"id": 3}}
+		}))
+		if _, err := r.Connections.Update(t.Context(), r.admin(), r.hook.uid, forge.ChangeRequest{
+			Repositories: &[]string{"acme/other"},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Outputs.ObeyCommands(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.MustBe(id, penstock.StateInProgress)
+	})
+}
+
+// Of several runs of a thread, the one that has asked hears the answer, also if an automation waits for mentions.
+func TestTheRunThatHasAskedHearsTheAnswer(t *testing.T) {
+	reporters(t, "", func(t *testing.T, r *reported) {
+		files := team()
+		files["factory.yaml"] = strings.Replace(files["factory.yaml"], "Shop", "Second", 1)
+		r.DefineFactory(files) // it continues on mentions
+		d := r.hook.event("issues", issue(in("repository", map[string]any{"id": 7})))
+		if len(d.Runs) != 2 {
+			t.Fatalf("got %+v", d)
+		}
+		first, second := r.Work(), r.Work()
+		r.Finish(first.Lease, asking)
+		r.succeeds(second.Lease)
+		if d := r.writes(81, "@penstock-bot yes"); len(d.Runs) != 0 {
+			t.Errorf("got %+v", d)
+		}
+		r.MustBe(first.Lease.RunID, penstock.StateQueued)
+		r.MustBe(second.Lease.RunID, penstock.StateSucceeded)
+		r.writes(82, "@penstock-bot stop")
+		r.MustBe(first.Lease.RunID, penstock.StateCancelled)
+	})
+}
+
+// Commands that cannot be followed keep no others waiting, and are given up.
+func TestACommandThatFails(t *testing.T) {
+	reporters(t, "", func(t *testing.T, r *reported) {
+		id := r.started()
+		r.Work()
+		for n := range 120 {
+			testkit.Exec(t, r.URL, fmt.Sprintf(`INSERT INTO forge_commands (team, place, comment, connection, repository, number,
+				author, command, message, created_at, done_at, reaction, answer, due_at, lease, leased_until, tries)
+				VALUES ('%s', 'broken', %d, '%s', 'acme/shop', %d, 'ada', '', 'x', 1, 0, '', '', 0, '', 0, 18)`,
+				store.DefaultTeam, n+1, r.hook.uid, n+1))
+		}
+		r.writes(91, "@penstock-bot stop")
+		r.MustBe(id, penstock.StateCancelled)
+		r.writes(92, "@penstock-bot retry")
+		for range 3 {
+			testkit.Exec(t, r.URL, "UPDATE forge_commands SET due_at = 0 WHERE done_at = 0")
+			if err := r.Outputs.ObeyCommands(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.MustBe(id, penstock.StateQueued)
+		list, err := r.Deps.Store.Forges.Commands(t.Context(), penstock.Now().Add(time.Hour), 1000)
+		if err != nil || len(list) != 0 {
+			t.Errorf("%d commands wait, %v", len(list), err)
+		}
+	})
+}
+
+// Many questions get few comments.
+func TestManyQuestions(t *testing.T) {
+	reporters(t, "status: none", func(t *testing.T, r *reported) {
+		r.started()
+		for n := range 12 {
+			r.writes(100+n, "@penstock-bot help")
+		}
+		r.do()
+		if _, comments := r.pulls.All(); len(comments) != 10 || len(r.pulls.Reactions()) != 12 {
+			t.Errorf("%d comments, %d reactions", len(comments), len(r.pulls.Reactions()))
+		}
 	})
 }
 

@@ -30,7 +30,8 @@ type writtenJSON struct {
 
 // by reports whether an account has written a text that ends with a marker. An agent may write one elsewhere, as code.
 func (w writtenJSON) by(bot int64, marker string) bool {
-	return bot > 0 && w.User != nil && w.User.ID == bot && marker != "" && strings.HasSuffix(strings.TrimSpace(w.Body), marker)
+	return bot > 0 && w.User != nil && w.User.ID == bot && marker != "" &&
+		strings.HasSuffix(strings.TrimSpace(w.Body), marker)
 }
 
 func (a api) comment(path string, n int64, w writtenJSON) (comment, *failure) {

@@ -87,6 +87,7 @@ func (p *publisher) do() {
 	p.T.Helper()
 	testkit.Exec(p.T, p.URL, "UPDATE outputs SET due_at = 0 WHERE state = 'queued'")
 	testkit.Exec(p.T, p.URL, "UPDATE forge_threads SET due_at = 1 WHERE due_at > 0")
+	testkit.Exec(p.T, p.URL, "UPDATE forge_commands SET due_at = 1 WHERE done_at > 0 AND due_at > 0")
 	if err := p.Outputs.DoDue(p.T.Context()); err != nil {
 		p.T.Fatal(err)
 	}

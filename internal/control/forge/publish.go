@@ -365,7 +365,7 @@ func (w publishing) done(now pull, problem string) Published {
 		Done: true, URL: now.URL, Number: now.Number, Problem: problem, Draft: now.Draft,
 		PullRequest: &store.PullRequest{
 			BranchOwner: w.owner, Factory: w.Factory, Connection: w.Row.Connection, Base: now.Base, Branch: now.Head,
-			URL: now.URL, Number: now.Number, Written: digestOf(now),
+			URL: now.URL, Number: now.Number, RepositoryID: now.Repository, Written: digestOf(now),
 		},
 	}
 }

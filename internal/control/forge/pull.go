@@ -14,6 +14,7 @@ import (
 // pull is a pull request. On Gitea, its title is without the prefix of a draft.
 type pull struct {
 	Number              int64
+	Repository          int64 // the id; 0: the forge does not name it
 	URL                 string
 	Open, Merged, Draft bool
 	Title, Body         string
@@ -78,6 +79,9 @@ func (a api) pull(path string, p pullJSON) (pull, *failure) {
 		Number: p.Number, URL: a.address(p.HTMLURL, path, usual+number(p.Number)), Open: p.State == "open",
 		Merged: p.Merged || p.MergedAt != nil, Draft: p.Draft, Title: line(p.Title, maxTitle+1), Body: p.Body,
 		Head: branch(p.Head.Ref), Base: branch(p.Base.Ref),
+	}
+	if p.Base.Repo != nil {
+		out.Repository = max(0, p.Base.Repo.ID)
 	}
 	if commitID().MatchString(p.Head.SHA) {
 		out.HeadCommit = p.Head.SHA

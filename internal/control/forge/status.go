@@ -100,7 +100,8 @@ func (a api) say(ctx context.Context, t *store.ForgeThread, text string) *failur
 		map[string]string{"body": text}, nil)
 	if failed != nil && (failed.status == http.StatusNotFound || failed.status == http.StatusGone) {
 		// If the issue is there, the comment was deleted. Otherwise the token may read it again later.
-		if _, hidden := a.in(ctx, http.MethodGet, t.Repository, []string{"issues", number(t.Number)}, nil, nil, nil); hidden != nil {
+		issue := []string{"issues", number(t.Number)}
+		if _, hidden := a.in(ctx, http.MethodGet, t.Repository, issue, nil, nil, nil); hidden != nil {
 			return hidden
 		}
 		t.Comment = store.NoComment

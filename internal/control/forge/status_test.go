@@ -47,7 +47,7 @@ func reporters(t *testing.T, outputs string, test func(*testing.T, *reported)) {
 // started is a run about issue 7.
 func (r *reported) started() string {
 	r.T.Helper()
-	d := r.hook.event("issues", issue(in("repository", map[string]any{"default_branch": "main"})))
+	d := r.hook.event("issues", issue(in("repository", map[string]any{"id": 7, "default_branch": "main"})))
 	if len(d.Runs) != 1 {
 		r.T.Fatalf("got %+v", d)
 	}
@@ -94,6 +94,11 @@ func TestAnIssueSaysHowItsRunIs(t *testing.T) {
 		}
 		a := r.Work()
 		r.wantSays("is working on this.")
+		testkit.Exec(t, r.URL, "UPDATE forge_threads SET due_at = 1")
+		r.forge.Calls()
+		if r.do(); len(r.forge.Calls()) > 0 {
+			t.Error("what is said is written again")
+		}
 		r.Finish(a.Lease, penstock.Result{State: penstock.StateBlocked, Message: &penstock.StatusMessage{
 			Message: "Which one, @alice?\nFixes #3 <!-- x -->",
 		}})
@@ -427,7 +432,9 @@ func TestARunOfAnEventThatWaitedHasAThread(t *testing.T) {
 	reporters(t, "", func(t *testing.T, r *reported) {
 		first := r.started()
 		a := r.Work()
-		d := r.hook.event("issues", issue(in("issue", map[string]any{"title": "second"})))
+		d := r.hook.event("issues", issue(
+			in("issue", map[string]any{"title": "second"}), in("repository", map[string]any{"id": 7}),
+		))
 		r.Finish(a.Lease, penstock.Result{State: penstock.StateFailed})
 		r.wantSays("has failed.")
 		if err := r.Subjects.GiveDue(t.Context(), penstock.Now().Add(time.Hour)); err != nil {
@@ -445,8 +452,8 @@ func TestARunOfAnEventThatWaitedHasAThread(t *testing.T) {
 	})
 }
 
-// A comment whose result is unknown is looked for where it may be: also if its pull request was closed since, so that the
-// next one would go to the issue.
+// A comment whose result is unknown is looked for where it may be: also if its pull request was closed since, so that
+// the next one would go to the issue.
 func TestACommentBelowAPullRequestThatWasClosed(t *testing.T) {
 	reporters(t, "status: none", func(t *testing.T, r *reported) {
 		r.started()
@@ -473,7 +480,7 @@ func TestACommentBelowAPullRequestThatWasClosed(t *testing.T) {
 
 // A comment that the token does not see for a while is changed later.
 func TestAnIssueThatIsHidden(t *testing.T) {
-	reporters(t, "", func(t *testing.T, r *reported) {
+	reporters(t, "", func(_ *testing.T, r *reported) {
 		id := r.started()
 		r.says()
 		r.forge.Answer(func(w http.ResponseWriter, req *http.Request) bool {

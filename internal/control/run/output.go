@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -531,13 +532,8 @@ func (s *Outputs) do(ctx context.Context, row store.OutputRow) error {
 	// What has happened on the forge is stored also if the server is being stopped.
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer done()
-	if result.Wait > 0 {
-		if err := s.runs.store.Forges.Postpone(ctx, row.Connection, now.Add(result.Wait)); err != nil {
-			return err
-		}
-	}
 	recorded, err := s.isRecorded(ctx, row)
-	if err != nil {
+	if err := errors.Join(err, s.postpone(ctx, row.Connection, result.Wait)); err != nil {
 		return err
 	}
 	return s.runs.store.Write(ctx, func(tx *store.Tx) error {

@@ -25,6 +25,14 @@ func retryAt(tries int64, wanted time.Duration) penstock.Time {
 	return penstock.Now().Add(max(wait, min(wanted, maxWait)))
 }
 
+// postpone lets a forge that wants no requests for some time have none. 0: it wants them.
+func (s *Outputs) postpone(ctx context.Context, connection string, wait time.Duration) error {
+	if wait == 0 {
+		return nil
+	}
+	return s.runs.store.Forges.Postpone(ctx, connection, penstock.Now().Add(wait))
+}
+
 // showNext lets the next due thread of a connection say how its run is. It returns false if none is due.
 func (s *Outputs) showNext(ctx context.Context, connection string, now penstock.Time) (found, asked bool, err error) {
 	t, found, err := s.runs.store.Forges.ClaimThread(ctx, connection, now, now.Add(outputLease))
@@ -61,10 +69,8 @@ func (s *Outputs) show(ctx context.Context, t store.ForgeThread) (asked bool, er
 	// What has happened on the forge is stored also if the server is being stopped.
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer done()
-	if shown.Wait > 0 {
-		if err := s.runs.store.Forges.Postpone(ctx, t.Connection, now.Add(shown.Wait)); err != nil {
-			return true, err
-		}
+	if err := s.postpone(ctx, t.Connection, shown.Wait); err != nil {
+		return true, err
 	}
 	said := shown.Thread.Refused > maxRefusals || t.Tries > maxStatusTries // that it is not shown
 	return shown.Asked, s.runs.store.Write(ctx, func(tx *store.Tx) error {
@@ -81,8 +87,8 @@ func (s *Outputs) show(ctx context.Context, t store.ForgeThread) (asked bool, er
 	})
 }
 
-// statusOf says how a run is, in Markdown and for readers of a repository, and what its agent asks. Other messages about
-// a run stay in it: they can have commands, output and hosts.
+// statusOf says how a run is, in Markdown and for readers of a repository, and what its agent asks. Other messages
+// about a run stay in it: they can have commands, output and hosts.
 func (s *Outputs) statusOf(ctx context.Context, run store.RunRow, repository string) (text, asked string, err error) {
 	cost := fmt.Sprintf(" Cost so far: $%.2f.", float64(run.Consumed.Cost)/1e9)
 	switch {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strings"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -59,23 +58,50 @@ func readCommands(ctx context.Context, q querier, where string, args ...any) ([]
 	return collect(q.store(), rows, err, "commands", func(r *ForgeCommand) []any { return commandFields.into(r) })
 }
 
-// Commands lists at most limit commands that nobody has followed, the oldest first.
-func (fs Forges) Commands(ctx context.Context, limit int) ([]ForgeCommand, error) {
-	return readCommands(ctx, fs.s, "WHERE c.done_at = 0 ORDER BY c.created_at, c.comment LIMIT $1", limit)
+// Commands lists at most limit commands that are due and that nobody has followed: the ones to stop runs first, and
+// then the oldest of each thread.
+func (fs Forges) Commands(ctx context.Context, now penstock.Time, limit int) ([]ForgeCommand, error) {
+	return readCommands(ctx, fs.s, `WHERE c.done_at = 0 AND c.due_at <= $1 AND (c.command = 'stop' OR NOT EXISTS (
+			SELECT 1
+			FROM forge_commands e
+			WHERE e.done_at = 0 AND e.team = c.team AND e.place = c.place AND e.number = c.number
+				AND (e.created_at, e.comment) < (c.created_at, c.comment)
+		))
+		ORDER BY CASE WHEN c.command = 'stop' THEN 0 ELSE 1 END, c.created_at, c.comment
+		LIMIT $2`, int64(now), limit)
 }
 
-// DoCommand records that a command is followed, and how it is answered, which happens from the time of DueAt on. It
-// returns false if another server has followed it.
+// DoCommand records that a command is followed, and how it is answered. It returns false if another server has followed
+// it.
 func (fs ForgesTx) DoCommand(ctx context.Context, c ForgeCommand) (bool, error) {
 	n, err := fs.tx.exec(ctx, `UPDATE forge_commands
-		SET done_at = $1, reaction = $2, answer = $3, due_at = $1
+		SET done_at = $1, reaction = $2, answer = $3, due_at = $1, tries = 0
 		WHERE team = $4 AND place = $5 AND comment = $6 AND done_at = 0`,
 		int64(c.DoneAt), c.Reaction, c.Answer, c.Team, c.Place, c.Comment)
 	fs.tx.Nudge(TopicOutputs)
 	return n > 0, wrapf(err, "store the command in comment %d", c.Comment)
 }
 
-const dueAnswers = "c.due_at > 0 AND c.due_at <= $1 AND c.leased_until <= $1"
+// PostponeCommand lets a command that could not be followed be tried again at a time.
+func (fs Forges) PostponeCommand(ctx context.Context, c ForgeCommand, at penstock.Time) error {
+	return fs.s.Write(ctx, func(tx *Tx) error {
+		_, err := tx.exec(ctx, `UPDATE forge_commands
+			SET due_at = $1, tries = tries + 1
+			WHERE team = $2 AND place = $3 AND comment = $4 AND done_at = 0`, int64(at), c.Team, c.Place, c.Comment)
+		return wrapf(err, "postpone the command in comment %d", c.Comment)
+	})
+}
+
+// CountAnswers returns how many comments have answered commands in a thread since a time.
+func (fs Forges) CountAnswers(ctx context.Context, c ForgeCommand, since penstock.Time) (n int, err error) {
+	err = fs.s.row(ctx, `SELECT count(*)
+		FROM forge_commands
+		WHERE team = $1 AND place = $2 AND number = $3 AND answer <> '' AND done_at >= $4`,
+		c.Team, c.Place, c.Number, int64(since)).Scan(&n)
+	return n, wrapf(fs.s.d.mapError(err), "count the answers in a thread")
+}
+
+const dueAnswers = "c.done_at > 0 AND c.due_at > 0 AND c.due_at <= $1 AND c.leased_until <= $1"
 
 // ClaimAnswer claims the next due answer of a connection until a time: until then, no other server gives it. found is
 // false if none is due.
@@ -129,35 +155,34 @@ func (fs Forges) ClearCommands(ctx context.Context, before penstock.Time, limit 
 	})
 }
 
-// ThreadRuns lists the runs that work on an issue or a pull request, or have ended, the newest first: what an event of
-// it has started, what has opened it, or the run of their subject. urls are the ones of the repository, in lower case,
-// and paths its owner/name, too.
+// ThreadRun is a run that works on an issue or a pull request, or has ended.
+type ThreadRun struct {
+	ID, Factory string
+	Repository  string // as it was called then: owner/name, or its URL
+}
+
+// ThreadRuns lists the runs of an issue or a pull request, the newest first: what an event of it has started, what has
+// opened it, or the run of their subject. Personal ones are left out: who can write comments may be anybody.
 func (fs Forges) ThreadRuns(
-	ctx context.Context, team, connection string, paths, urls []string, number int64,
-) ([]string, error) {
-	if len(paths) == 0 || len(urls) == 0 {
-		return nil, nil
-	}
-	args := []any{team, number, connection}
-	for _, name := range append(paths, urls...) {
-		args = append(args, strings.ToLower(name))
-	}
-	return fs.s.strings(ctx, `SELECT r.id
-		FROM runs r
-		WHERE r.id IN (
-			SELECT COALESCE(s.run_id, w.id)
-			FROM runs w
-			LEFT JOIN subjects s ON s.uid = w.subject_uid AND s.run_id <> ''
-			WHERE w.id IN (
-				SELECT t.run_id
-				FROM forge_threads t
-				WHERE t.team = $1 AND t.connection = $3 AND t.number = $2
-					AND lower(t.repository) IN (`+placeholders(4, len(paths))+`)
-				UNION
-				SELECT p.run_id
-				FROM pull_requests p
-				WHERE p.team = $1 AND p.number = $2 AND p.repository IN (`+placeholders(4+len(paths), len(urls))+`)
-			)
-		)
-		ORDER BY r.created_at DESC, r.id DESC`, args...)
+	ctx context.Context, team, connection string, repository, number int64,
+) ([]ThreadRun, error) {
+	rows, err := fs.s.query(ctx, `SELECT r.id, r.factory_uid, max(w.repository)
+		FROM (
+			SELECT t.run_id, t.repository
+			FROM forge_threads t
+			WHERE t.team = $1 AND t.connection = $2 AND t.number = $3 AND t.repository_id = $4
+			UNION
+			SELECT p.run_id, p.repository
+			FROM pull_requests p
+			WHERE p.team = $1 AND p.connection = $2 AND p.number = $3 AND p.repository_id = $4
+		) w
+		JOIN runs o ON o.id = w.run_id
+		LEFT JOIN subjects s ON s.uid = o.subject_uid AND s.run_id <> ''
+		JOIN runs r ON r.id = COALESCE(s.run_id, o.id)
+		WHERE $4 > 0 AND r.personal = 0 AND o.personal = 0
+		GROUP BY r.id, r.factory_uid, r.created_at
+		ORDER BY r.created_at DESC, r.id DESC`, team, connection, number, repository)
+	return collect(fs.s, rows, err, "runs of a thread", func(r *ThreadRun) []any {
+		return []any{&r.ID, &r.Factory, &r.Repository}
+	})
 }

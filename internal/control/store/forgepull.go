@@ -15,6 +15,7 @@ type PullRequest struct {
 	Base, Branch string
 	URL          string
 	Number       int64
+	RepositoryID int64  // 0: unknown
 	Written      string // SHA-256 of the title and the text that the forge had after the last change
 }
 
@@ -34,14 +35,14 @@ func (fs Forges) PullRequests(ctx context.Context, o BranchOwner) ([]PullRequest
 func (fs ForgesTx) SetPullRequest(ctx context.Context, r PullRequest) error {
 	_, err := fs.tx.exec(ctx, `INSERT INTO pull_requests
 		(team, repository, owner, base, branch, url, number, written, run_id, factory_uid, connection, is_open, seen_at,
-			created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $12, $6, $7, $8, $9, $10, 1, $11, $11, $11)
+			created_at, updated_at, repository_id)
+		VALUES ($1, $2, $3, $4, $5, $12, $6, $7, $8, $9, $10, 1, $11, $11, $11, $13)
 		ON CONFLICT (team, repository, owner, base) DO UPDATE SET
 			branch = excluded.branch, url = excluded.url, number = excluded.number, written = excluded.written,
 			run_id = excluded.run_id, factory_uid = excluded.factory_uid, connection = excluded.connection, is_open = 1,
-			seen_at = excluded.seen_at, updated_at = excluded.updated_at`,
+			seen_at = excluded.seen_at, updated_at = excluded.updated_at, repository_id = excluded.repository_id`,
 		r.Team, r.Repository, r.Owner, r.Base, r.Branch, r.Number, r.Written, r.RunID, r.Factory, r.Connection,
-		int64(penstock.Now()), r.URL)
+		int64(penstock.Now()), r.URL, r.RepositoryID)
 	return wrapf(err, "store pull request %d", r.Number)
 }
 

@@ -11,8 +11,10 @@ type ForgeThread struct {
 	RunID, Team string
 	Connection  string // the uid of the forge
 	Repository  string // owner/name
-	Number      int64
-	Cause       int64 // the comment that has started the run; 0: another event
+	// RepositoryID tells it from another one that has its name later.
+	RepositoryID int64
+	Number       int64
+	Cause        int64 // the comment that has started the run; 0: another event
 
 	Comment int64  // which says how the run is; 0: none yet; NoComment: there must be none
 	Shown   string // SHA-256 of its text
@@ -33,6 +35,7 @@ var threadFields = newResource("forge_threads", "t",
 	textColumn("team", func(r *ForgeThread) *string { return &r.Team }),
 	textColumn("connection", func(r *ForgeThread) *string { return &r.Connection }),
 	textColumn("repository", func(r *ForgeThread) *string { return &r.Repository }),
+	numberColumn("repository_id", func(r *ForgeThread) *int64 { return &r.RepositoryID }),
 	numberColumn("number", func(r *ForgeThread) *int64 { return &r.Number }),
 	numberColumn("cause", func(r *ForgeThread) *int64 { return &r.Cause }),
 	numberColumn("comment", func(r *ForgeThread) *int64 { return &r.Comment }),
@@ -92,7 +95,7 @@ func (fs Forges) Postpone(ctx context.Context, connection string, until penstock
 		for _, waiting := range []string{
 			"outputs SET due_at = $1 WHERE connection = $2 AND state = 'queued' AND lease = '' AND due_at < $1",
 			"forge_threads SET due_at = $1 WHERE connection = $2 AND due_at > 0 AND due_at < $1",
-			"forge_commands SET due_at = $1 WHERE connection = $2 AND due_at > 0 AND due_at < $1",
+			"forge_commands SET due_at = $1 WHERE connection = $2 AND done_at > 0 AND due_at > 0 AND due_at < $1",
 		} {
 			if _, err := tx.exec(ctx, "UPDATE "+waiting, int64(until), connection); err != nil {
 				return wrapf(err, "postpone the requests of connection %s", connection)

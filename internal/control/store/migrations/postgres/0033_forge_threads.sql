@@ -5,6 +5,7 @@ CREATE TABLE forge_threads (
 	team TEXT NOT NULL,
 	connection TEXT NOT NULL, -- the uid of the forge
 	repository TEXT NOT NULL, -- owner/name
+	repository_id BIGINT NOT NULL, -- whatever its name is
 	number BIGINT NOT NULL,
 	cause BIGINT NOT NULL, -- the comment that has started the run; 0: another event
 	comment BIGINT NOT NULL, -- the id of the status comment; 0: none yet
@@ -33,7 +34,7 @@ CREATE TABLE forge_commands (
 	done_at BIGINT NOT NULL, -- 0: not yet
 	reaction TEXT NOT NULL, -- to the comment; "": none
 	answer TEXT NOT NULL, -- a comment; "": none
-	due_at BIGINT NOT NULL, -- when reaction and answer are tried; 0: they are there, or are not to be
+	due_at BIGINT NOT NULL, -- when it is tried or, once it is done, its reaction and answer; 0: nothing is to be done
 	lease TEXT NOT NULL, -- of a try
 	leased_until BIGINT NOT NULL,
 	tries BIGINT NOT NULL,
@@ -43,3 +44,5 @@ CREATE INDEX forge_commands_open ON forge_commands (created_at) WHERE done_at = 
 CREATE INDEX forge_commands_due ON forge_commands (due_at) WHERE due_at > 0;
 CREATE INDEX forge_commands_done ON forge_commands (done_at);
 CREATE INDEX forge_threads_number ON forge_threads (team, connection, number);
+ALTER TABLE pull_requests ADD COLUMN repository_id BIGINT NOT NULL DEFAULT 0; -- 0: an earlier version has stored it
+CREATE INDEX pull_requests_connection ON pull_requests (team, connection, number);

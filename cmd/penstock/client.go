@@ -30,7 +30,8 @@ type connection struct {
 	Server         string         `group:"connection" default:"http://127.0.0.1:8080" env:"PENSTOCK_BASE_URL" help:"URL of the server; may end in /api/v1."`
 	KeyFile        string         `group:"connection" type:"path" env:"PENSTOCK_KEY_FILE" placeholder:"FILE" help:"File with the API key; by default PENSTOCK_API_KEY, or a prompt."`
 	TrustedProxies []netip.Prefix `group:"connection" env:"PENSTOCK_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks in which commands may reach the server over plain HTTP. On this machine, plain HTTP is always allowed."`
-	Output         string         `group:"connection" short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
+
+	resultFlags
 
 	factory string // that --factory names
 }
@@ -42,9 +43,9 @@ type factoryConnection struct {
 }
 
 // AfterApply passes the factory on.
-func (c *factoryConnection) AfterApply(parsed *kong.Context) error {
+func (c *factoryConnection) AfterApply(std *stdio, parsed *kong.Context) error {
 	c.factory = c.Factory
-	return c.connection.AfterApply(parsed)
+	return c.connection.AfterApply(std, parsed)
 }
 
 // dial creates a client of the server. It sends nothing yet.
@@ -66,7 +67,7 @@ func (c *connection) dial(ctx context.Context, std *stdio) (*client, error) {
 		ForceAttemptHTTP2:     true,
 	}
 	return &client{
-		base: base, key: key, std: std, json: c.Output == "json",
+		base: base, key: key, std: std, data: std.format.data(),
 		http: &http.Client{Transport: transport, CheckRedirect: checkRedirect},
 	}, nil
 }
@@ -104,7 +105,7 @@ type client struct {
 	key  string
 	http *http.Client
 	std  *stdio
-	json bool // print results as JSON
+	data bool // print results as data, see [resultFormat]
 
 	warned bool // a response had warnings, which were printed
 }
@@ -189,7 +190,7 @@ func (c *client) unlikeServer(err error) error {
 	return exitf(exitUnavailable, "%s does not respond like a Penstock server: %w", c.base, err)
 }
 
-// perform makes a call and prints the response: as complete JSON, or with show. A nil show prints
+// perform makes a call and prints the response: as complete data, or with show. A nil show prints
 // nothing, and so does a response without a body.
 func perform[T any](ctx context.Context, c *client, method, path string, body any, show func(T) error) error {
 	var result T
@@ -199,8 +200,8 @@ func perform[T any](ctx context.Context, c *client, method, path string, body an
 		return err
 	case len(raw) == 0:
 		return nil
-	case c.json:
-		return c.std.json(raw)
+	case c.data:
+		return c.std.result(ctx, raw)
 	case show == nil:
 		return nil
 	}

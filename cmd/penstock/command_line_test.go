@@ -37,6 +37,32 @@ func TestCommandLineOfOneCommand(t *testing.T) {
 	}
 }
 
+// Every command with --output also has --jq. A misspelled tag would let a command lose a secret.
+func TestCommandsWithOutput(t *testing.T) {
+	t.Parallel()
+	parser, err := newParser(&cli{}, &stdio{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, command := range parser.Model.Leaves(false) {
+		output, _ := flagOf(command, "--output")
+		jq, _ := flagOf(command, "--jq")
+		if (output == nil) != (jq == nil) {
+			t.Errorf("%s has only one of --output and --jq", command.FullPath())
+		}
+		if output != nil {
+			found++
+		}
+		if ids := command.Tag.Get("ids"); !slices.Contains([]string{"", "none", "secret"}, ids) {
+			t.Errorf("%s: the tag ids is %q", command.FullPath(), ids)
+		}
+	}
+	if found < 100 {
+		t.Errorf("%d commands have --output", found)
+	}
+}
+
 // described lists what a user can type below a command.
 func described(node *kong.Node) []string {
 	lines := []string{node.FullPath() + ": " + node.Help}

@@ -28,10 +28,12 @@ func TestCompletionCandidates(t *testing.T) {
 		"values after an equals sign": {
 			[]string{"run", "list", "--sort-by", "=", "t"}, []string{"updated_at", "created_at", "title", "agent"},
 		},
-		"values joined to the flag": {[]string{"run", "list", "--output=j"}, []string{"--output=table", "--output=json"}},
-		"a short flag's values":     {[]string{"run", "-o", ""}, []string{"table", "json"}},
-		"files":                     {[]string{"backup", "--to", ""}, []string{":file"}},
-		"arguments":                 {[]string{"completion", ""}, []string{"bash", "zsh", "fish"}},
+		"values joined to the flag": {
+			[]string{"run", "list", "--output=j"}, []string{"--output=table", "--output=json", "--output=yaml", "--output=name"},
+		},
+		"a short flag's values": {[]string{"run", "-o", ""}, []string{"table", "json", "yaml", "name"}},
+		"files":                 {[]string{"backup", "--to", ""}, []string{":file"}},
+		"arguments":             {[]string{"completion", ""}, []string{"bash", "zsh", "fish"}},
 		"a flag with a value before": {
 			[]string{"key", "--server", "run", "list", "--"}, []string{"--help", "--config", "--version", "--server", "..."},
 		},

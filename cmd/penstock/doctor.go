@@ -15,7 +15,7 @@ type doctorCmd struct {
 	Sandbox             string `enum:"bubblewrap,docker,process" default:"bubblewrap" help:"Sandbox to check for runs: bubblewrap, docker or process."`
 	AllowOpenNetwork    bool   `help:"Accept a sandbox that lets runs reach every network of this machine."`
 	AllowUserNamespaces bool   `help:"Accept a sandbox in which runs can create user namespaces."`
-	Output              string `short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
+	resultFlags
 }
 
 func (cmd *doctorCmd) Help() string {
@@ -112,7 +112,7 @@ func (cmd *doctorCmd) Run(ctx context.Context, std *stdio, settings *fileSetting
 			f.Check = c.name
 			report.OK = report.OK && f.Status != checkFail
 			report.Checks = append(report.Checks, f)
-			if cmd.Output == "table" && failed == nil {
+			if !std.format.data() && failed == nil {
 				failed = f.print(std.out)
 			}
 		})
@@ -120,8 +120,8 @@ func (cmd *doctorCmd) Run(ctx context.Context, std *stdio, settings *fileSetting
 			return failed
 		}
 	}
-	if cmd.Output == "json" {
-		if err := std.json(report); err != nil {
+	if std.format.data() {
+		if err := std.result(ctx, report); err != nil {
 			return err
 		}
 	}

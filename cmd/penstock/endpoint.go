@@ -18,15 +18,15 @@ type endpointCmds struct {
 	connection
 
 	List     listCmd             `cmd:"" help:"List event endpoints with the counts of their messages."`
-	Create   endpointCreateCmd   `cmd:"" help:"Create an event endpoint; a secret is printed only once."`
+	Create   endpointCreateCmd   `cmd:"" ids:"secret" help:"Create an event endpoint; a secret is printed only once."`
 	Get      getCmd              `cmd:"" help:"Show an event endpoint."`
 	Set      endpointSetCmd      `cmd:"" help:"Change an event endpoint."`
 	Enable   actionCmd           `cmd:"" help:"Enable an event endpoint, and send what waits."`
 	Disable  actionCmd           `cmd:"" help:"Disable an event endpoint."`
 	Ping     endpointPingCmd     `cmd:"" help:"Send a message of the type endpoint.ping."`
-	Rotate   endpointRotateCmd   `cmd:"" help:"Create a new secret, which is printed only once."`
+	Rotate   endpointRotateCmd   `cmd:"" ids:"secret" help:"Create a new secret, which is printed only once."`
 	Attempts endpointAttemptsCmd `cmd:"" help:"List the requests to an event endpoint of the last 7 days."`
-	Replay   endpointReplayCmd   `cmd:"" help:"Send messages again, with the same ids."`
+	Replay   endpointReplayCmd   `cmd:"" ids:"none" help:"Send messages again, with the same ids."`
 	Types    endpointTypesCmd    `cmd:"" help:"List the types of messages."`
 	Delete   deleteAllCmd        `cmd:"" help:"Delete event endpoints."`
 }
@@ -267,8 +267,8 @@ func (cmd *endpointTypesCmd) Run(ctx context.Context, std *stdio, in *connection
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return std.json(raw)
+	if c.data {
+		return std.result(ctx, raw)
 	}
 	list, err := listOf[announce.EventType](c, raw, "event_types")
 	if err != nil {

@@ -23,10 +23,10 @@ type factoryCmds struct {
 	Update   factoryUpdateCmd   `cmd:"" help:"Change the given fields of a factory."`
 	Delete   deleteCmd          `cmd:"" help:"Delete a factory with its agents, automations and webhooks; its runs are kept."`
 	Dispatch factoryDispatchCmd `cmd:"" help:"Give work to a factory's foreman."`
-	Plan     factoryPlanCmd     `cmd:"" help:"Show what applying the files in a folder would change."`
-	Apply    factoryApplyCmd    `cmd:"" help:"Create or update a factory from the files in a folder."`
+	Plan     factoryPlanCmd     `cmd:"" ids:"none" help:"Show what applying the files in a folder would change."`
+	Apply    factoryApplyCmd    `cmd:"" ids:"none" help:"Create or update a factory from the files in a folder."`
 	Sync     factorySyncCmd     `cmd:"" help:"Check a factory's repository now and apply its newest commit."`
-	History  factoryHistoryCmd  `cmd:"" help:"List the revisions of a factory's files, or the commits of its repository."`
+	History  factoryHistoryCmd  `cmd:"" ids:"none" help:"List the revisions of a factory's files, or the commits of its repository."`
 	Validate factoryValidateCmd `cmd:"" help:"Check the files of a factory, without a server."`
 	Init     factoryInitCmd     `cmd:"" help:"Write the files of a new factory, or of an existing one, to a folder."`
 }

@@ -101,8 +101,8 @@ func (f *folderOfFactory) create(
 		return f.explain(c.std, &apiError{status: http.StatusUnprocessableEntity, diagnostics: result.Diagnostics})
 	}
 	f.remark(c.std, local, result.Diagnostics)
-	if c.json {
-		return c.std.json(plan)
+	if c.data {
+		return c.std.result(ctx, plan)
 	}
 	return printPlan(c.std, plan, "this factory does not exist yet: apply creates it")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path"
@@ -27,7 +28,7 @@ func (cmd *factoryValidateCmd) Help() string {
 		"not count without --strict."
 }
 
-func (cmd *factoryValidateCmd) Run(std *stdio, settings *fileSettings) error {
+func (cmd *factoryValidateCmd) Run(ctx context.Context, std *stdio, settings *fileSettings) error {
 	// Keep the path relative, because editors and GitHub resolve it from their own folder.
 	if info, err := os.Stat(cmd.Folder); err != nil || !info.IsDir() {
 		return exitf(exitUsage, "%s is not a folder", cmd.Folder)
@@ -44,7 +45,7 @@ func (cmd *factoryValidateCmd) Run(std *stdio, settings *fileSettings) error {
 	if cmd.Strict {
 		definition.Strict(found)
 	}
-	if err := cmd.print(std, found); err != nil {
+	if err := cmd.print(ctx, std, found); err != nil {
 		return err
 	}
 	if definition.HasErrors(found) {
@@ -82,12 +83,12 @@ func (s *fileSettings) checkModel(name string) (problem, nearest string) {
 		"name", name), near
 }
 
-func (cmd *factoryValidateCmd) print(std *stdio, found []definition.Diagnostic) error {
+func (cmd *factoryValidateCmd) print(ctx context.Context, std *stdio, found []definition.Diagnostic) error {
 	if cmd.Format == "json" {
 		if found == nil {
 			found = []definition.Diagnostic{}
 		}
-		return std.json(map[string]any{"valid": !definition.HasErrors(found), "diagnostics": found})
+		return std.result(ctx, map[string]any{"valid": !definition.HasErrors(found), "diagnostics": found})
 	}
 	for _, d := range found {
 		d.Path = path.Join(filepath.ToSlash(cmd.Folder), d.Path)

@@ -15,15 +15,15 @@ type forgeCmds struct {
 	connection
 
 	List         listCmd                     `cmd:"" help:"List connections to forges."`
-	Connect      forgeConnectCmd             `cmd:"" help:"Connect to a forge with the token of a bot account."`
+	Connect      forgeConnectCmd             `cmd:"" ids:"secret" help:"Connect to a forge with the token of a bot account."`
 	Get          getCmd                      `cmd:"" help:"Show a connection."`
 	Set          forgeSetCmd                 `cmd:"" help:"Change a connection, such as its token."`
-	Check        forgeCheckCmd               `cmd:"" help:"Ask the forge whether the connection can do what it needs."`
+	Check        forgeCheckCmd               `cmd:"" ids:"none" help:"Ask the forge whether the connection can do what it needs."`
 	Repositories forgeRepositoriesCmd        `cmd:"" help:"List the repositories that runs can use through a connection."`
-	Rotate       forgeRotateCmd              `cmd:"" help:"Create a new secret for the forge's deliveries, which is printed only once."`
+	Rotate       forgeRotateCmd              `cmd:"" ids:"secret" help:"Create a new secret for the forge's deliveries, which is printed only once."`
 	Deliveries   deliveriesCmd[ofForge]      `cmd:"" help:"List what the forge has sent, newest first."`
 	Delivery     deliveryCmd[ofForge]        `cmd:"" help:"Show a delivery and its result for each automation."`
-	Payload      deliveryPayloadCmd[ofForge] `cmd:"" help:"Print the body of an accepted delivery, byte for byte."`
+	Payload      deliveryPayloadCmd[ofForge] `cmd:"" ids:"none" help:"Print the body of an accepted delivery, byte for byte."`
 	Replay       deliveryReplayCmd[ofForge]  `cmd:"" help:"Replay an accepted delivery with the current automations."`
 	Delete       deleteAllCmd                `cmd:"" help:"Delete connections with their tokens."`
 }

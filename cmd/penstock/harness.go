@@ -34,7 +34,7 @@ func (cmd *harnessCmds) store() *install.Store {
 }
 
 type harnessListCmd struct {
-	Output string `short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
+	resultFlags
 }
 
 // harnessLine is a harness in the output of harness list.
@@ -47,7 +47,7 @@ type harnessLine struct {
 	License   string   `json:"license"`
 }
 
-func (cmd *harnessListCmd) Run(std *stdio, in *harnessCmds) error {
+func (cmd *harnessListCmd) Run(ctx context.Context, std *stdio, in *harnessCmds) error {
 	store := in.store()
 	installed, err := store.List()
 	if err != nil {
@@ -68,8 +68,8 @@ func (cmd *harnessListCmd) Run(std *stdio, in *harnessCmds) error {
 		}
 		list = append(list, line)
 	}
-	if cmd.Output == "json" {
-		return std.json(map[string]any{"harnesses": list})
+	if std.format.data() {
+		return std.result(ctx, map[string]any{"harnesses": list})
 	}
 	var rows [][]string
 	for _, l := range list {
@@ -172,7 +172,7 @@ func (cmd *harnessCheckCmd) Run(ctx context.Context, std *stdio, in *harnessCmds
 		sandbox: box, open: cmd.AllowOpenNetwork, dir: in.Data, log: slog.New(slog.DiscardHandler),
 	}
 	if cmd.Events {
-		checker.record = func(d penstock.Draft) { _ = std.jsonLine(jsontext.Value(d.Data)) }
+		checker.record = func(d penstock.Draft) { _ = std.resultLine(ctx, jsontext.Value(d.Data)) }
 	}
 	checked, failed := 0, false
 	for _, preset := range harness.Presets() {

@@ -119,7 +119,7 @@ func (cmd *imagePullCmd) Run(ctx context.Context, std *stdio, in *imageCmds) err
 }
 
 type imageListCmd struct {
-	Output string `short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
+	resultFlags
 }
 
 // imageLine is an image in the output of image list.
@@ -131,7 +131,7 @@ type imageLine struct {
 	InUse  bool      `json:"in_use"`
 }
 
-func (cmd *imageListCmd) Run(std *stdio, in *imageCmds) error {
+func (cmd *imageListCmd) Run(ctx context.Context, std *stdio, in *imageCmds) error {
 	records, err := in.images(in.Data, nil).List()
 	if err != nil {
 		return err
@@ -148,8 +148,8 @@ func (cmd *imageListCmd) Run(std *stdio, in *imageCmds) error {
 		}
 		rows = append(rows, []string{strings.Join(line.Names, ", "), line.Digest, bytesText(line.Bytes), used})
 	}
-	if cmd.Output == "json" {
-		return std.json(map[string]any{"images": list})
+	if std.format.data() {
+		return std.result(ctx, map[string]any{"images": list})
 	}
 	return std.table([]string{"NAMES", "DIGEST", "SIZE", "USED"}, rows)
 }

@@ -14,7 +14,7 @@ import (
 type keyCmds struct {
 	connection
 
-	Create keyCreateCmd `cmd:"" help:"Create an API key."`
+	Create keyCreateCmd `cmd:"" ids:"secret" help:"Create an API key."`
 	List   listCmd      `cmd:"" help:"List API keys, without their secrets."`
 	Delete deleteAllCmd `cmd:"" help:"Revoke API keys at once."`
 }
@@ -91,8 +91,8 @@ func (cmd *keyCreateCmd) Run(ctx context.Context, std *stdio, in *connection) er
 		std.notef("wrote key %s (%s) to %s", key.UID, key.Name, cmd.Save)
 		return file.Sync()
 	}
-	if c.json {
-		return std.json(raw)
+	if c.data {
+		return std.result(ctx, raw)
 	}
 	std.notef("key %s (%s); it cannot be shown again:", key.UID, key.Name)
 	_, err = fmt.Fprintln(std.out, cleanLine(key.Key))

@@ -51,7 +51,7 @@ type cli struct {
 	Endpoint    endpointCmds    `cmd:"" group:"client" help:"Manage event endpoints, which receive signed messages about runs."`
 	Subject     subjectCmds     `cmd:"" group:"client" help:"Show what events are about, and the run that works on it."`
 	Occurrences occurrencesCmd  `cmd:"" group:"client" help:"List what was due to start work, and what became of it."`
-	Usage       usageCmd        `cmd:"" group:"client" help:"Show what runs spend on models."`
+	Usage       usageCmd        `cmd:"" ids:"none" group:"client" help:"Show what runs spend on models."`
 	Key         keyCmds         `cmd:"" group:"client" help:"Manage API keys."`
 
 	Migrate migrateCmd  `cmd:"" group:"data" help:"Update the database schema to this version; serve also does this when it starts."`
@@ -60,10 +60,10 @@ type cli struct {
 	Harness harnessCmds `cmd:"" group:"data" help:"Install harnesses that runs can use: Claude Code, Codex, Gemini CLI, OpenCode, Qwen Code."`
 	Image   imageCmds   `cmd:"" group:"data" help:"Manage the container images that runs use on this machine."`
 	Blobs   blobsCmds   `cmd:"" group:"data" help:"Copy stored files between folders and object stores."`
-	Doctor  doctorCmd   `cmd:"" group:"data" help:"Check that this machine meets the server's requirements, and show how to fix problems."`
+	Doctor  doctorCmd   `cmd:"" ids:"none" group:"data" help:"Check that this machine meets the server's requirements, and show how to fix problems."`
 
 	Prices     pricesCmd     `cmd:"" group:"other" help:"Print the built-in prices of models, in the format of --prices."`
-	Version    versionCmd    `cmd:"" group:"other" help:"Print the version."`
+	Version    versionCmd    `cmd:"" ids:"none" group:"other" help:"Print the version."`
 	Completion completionCmd `cmd:"" group:"other" help:"Print a completion script for a shell."`
 
 	ShowVersion versionFlag `name:"version" help:"Print the version."`
@@ -180,6 +180,7 @@ func newParser(target any, std *stdio, options ...kong.Option) (*kong.Kong, erro
 			{Key: "data", Title: "Maintenance:"},
 			{Key: "other", Title: "Other:"},
 			{Key: "connection", Title: "Connection:"},
+			{Key: "result", Title: "Output:"},
 		}),
 		kong.Vars{
 			"data": defaultDataDir(), "host": defaultHost(), "memory": defaultMemory(),

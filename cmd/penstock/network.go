@@ -15,7 +15,7 @@ import (
 type networkCmds struct {
 	connection
 
-	Explain networkExplainCmd `cmd:"" help:"Show whether runs may reach a host, and which rule decides."`
+	Explain networkExplainCmd `cmd:"" ids:"none" help:"Show whether runs may reach a host, and which rule decides."`
 	Presets networkPresetsCmd `cmd:"" help:"Print all presets for network rules, with their hosts."`
 }
 
@@ -52,8 +52,8 @@ func (cmd *networkExplainCmd) Run(ctx context.Context, std *stdio, in *networkCm
 	if err != nil {
 		return exitf(exitUsage, "%s: %w", cmd.Host, err)
 	}
-	if c.json {
-		return std.json(explanation{
+	if c.data {
+		return std.result(ctx, explanation{
 			Host: d.Host, Port: d.Port, Allowed: d.Allowed, Mode: d.Mode, Source: d.Source, Name: d.Name, Preset: d.Preset,
 			Rule: d.Rule, Explanation: strings.TrimSpace(text),
 		})

@@ -167,8 +167,8 @@ func (n *noun[T]) list(ctx context.Context, std *stdio, in *connection, query st
 	switch {
 	case err != nil:
 		return err
-	case c.json:
-		return std.json(raw)
+	case c.data:
+		return std.result(ctx, raw)
 	}
 	return n.table(ctx, c, list)
 }
@@ -234,17 +234,20 @@ func itemsOf[T any](p page, kind string) ([]T, error) {
 
 // showPage shows the resources of a page, and how to get more.
 func (n *noun[T]) showPage(ctx context.Context, c *client, p page) error {
-	if c.json {
-		return c.std.json(p)
+	if c.data {
+		if err := c.std.result(ctx, p); err != nil {
+			return err
+		}
+	} else {
+		list, err := itemsOf[T](p, n.name)
+		if err != nil {
+			return err
+		}
+		if err := n.table(ctx, c, list); err != nil {
+			return err
+		}
 	}
-	list, err := itemsOf[T](p, n.name)
-	if err != nil {
-		return err
-	}
-	if err := n.table(ctx, c, list); err != nil {
-		return err
-	}
-	if p.info.HasNext {
+	if p.info.HasNext && !c.std.format.whole() {
 		c.std.notef("more %s exist: continue with --cursor %s, or list all with --limit 0", p.key, p.info.NextCursor)
 	}
 	return nil
@@ -348,10 +351,14 @@ func (n *noun[T]) remove(ctx context.Context, std *stdio, in *connection, target
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", cmp.Or(n.remover, "delete "+n.name), target, err)
 		}
-		if c.json && len(raw) > 0 {
-			if err := std.json(raw); err != nil {
-				return err
-			}
+		if std.format.kind == outputName {
+			raw, err = json.Marshal(uids[i])
+		}
+		if err == nil && c.data && len(raw) > 0 {
+			err = std.result(ctx, raw)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -407,7 +414,10 @@ func nameNouns(k *kong.Kong) error {
 }
 
 // AfterApply passes the connection and the noun of a command to the method Run of its verb.
-func (c *connection) AfterApply(parsed *kong.Context) error {
+func (c *connection) AfterApply(std *stdio, parsed *kong.Context) error {
+	if err := c.resultFlags.AfterApply(std, parsed); err != nil {
+		return err
+	}
 	parsed.Bind(c)
 	if n, ok := nouns[parsed.Selected().Parent.Name]; ok {
 		parsed.BindTo(n, (*anyNoun)(nil))

@@ -27,8 +27,8 @@ func (cmd *prebuildListCmd) Run(ctx context.Context, std *stdio, in *connection)
 	switch {
 	case err != nil:
 		return err
-	case c.json:
-		return std.json(raw)
+	case c.data:
+		return std.result(ctx, raw)
 	}
 	return prebuilds.table(ctx, c, list)
 }

@@ -22,15 +22,15 @@ type runCmds struct {
 	Create      runCreateCmd      `cmd:"" help:"Create a run."`
 	List        runListCmd        `cmd:"" help:"List runs, most recently changed first."`
 	Get         getCmd            `cmd:"" help:"Show a run."`
-	Watch       runWatchCmd       `cmd:"" help:"Follow the events of a run until it ends."`
-	Logs        runLogsCmd        `cmd:"" help:"Print the conversation of a run so far."`
-	Diff        runDiffCmd        `cmd:"" help:"Show what a run has changed in its repositories, as a patch."`
-	Network     runNetworkCmd     `cmd:"" help:"Show what a run may reach and what it reached."`
-	Budget      runBudgetCmd      `cmd:"" help:"Show or change the budget of a run."`
+	Watch       runWatchCmd       `cmd:"" ids:"none" help:"Follow the events of a run until it ends."`
+	Logs        runLogsCmd        `cmd:"" ids:"none" help:"Print the conversation of a run so far."`
+	Diff        runDiffCmd        `cmd:"" ids:"none" help:"Show what a run has changed in its repositories, as a patch."`
+	Network     runNetworkCmd     `cmd:"" ids:"none" help:"Show what a run may reach and what it reached."`
+	Budget      runBudgetCmd      `cmd:"" ids:"none" help:"Show or change the budget of a run."`
 	FollowUp    runFollowUpCmd    `cmd:"" name:"follow-up" help:"Send a follow-up to a run: steer it, answer its question, or restart it."`
 	Interrupt   runInterruptCmd   `cmd:"" help:"Interrupt the current turn of a run without ending the run."`
 	Cancel      runCancelCmd      `cmd:"" help:"Cancel runs."`
-	Checkpoints runCheckpointsCmd `cmd:"" help:"List the turns of a run whose files are kept."`
+	Checkpoints runCheckpointsCmd `cmd:"" ids:"none" help:"List the turns of a run whose files are kept."`
 	Fork        runForkCmd        `cmd:"" help:"Begin other runs with the files and the conversation of a turn."`
 	Rewind      runRewindCmd      `cmd:"" help:"Take a run back to the end of a turn."`
 	Compare     runCompareCmd     `cmd:"" help:"Compare the runs of a fork."`
@@ -118,6 +118,9 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 	if cmd.File == "" && cmd.Prompt == "" && cmd.Skill == "" && cmd.Conversation == "" {
 		return exitf(exitUsage, "nothing to do: set a prompt, --skill or --conversation")
 	}
+	if err := std.mayWatch(cmd.Watch); err != nil {
+		return err
+	}
 	c, err := in.dial(ctx, std)
 	if err != nil {
 		return err
@@ -139,10 +142,10 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 		return err
 	}
 	switch {
-	case !c.json:
+	case !c.data:
 		printCreated(std, created)
 	case !cmd.Watch: // --watch prints events
-		if err := std.json(raw); err != nil {
+		if err := std.result(ctx, raw); err != nil {
 			return err
 		}
 	}
@@ -156,7 +159,7 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 	}
 	switch {
 	case cmd.Watch:
-		return watchRun(ctx, std, c, created.ID, 0, c.json)
+		return watchRun(ctx, std, c, created.ID, 0, c.data)
 	case cmd.Wait:
 		return waitForCreated(ctx, std, c, created)
 	case isTerminal(std.out) && created.Runs == nil:

@@ -118,8 +118,8 @@ func (cmd *runLogsCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return std.json(raw)
+	if c.data {
+		return std.result(ctx, raw)
 	}
 	lines := printer{out: std.out}
 	var each func(steps []penstock.Step)

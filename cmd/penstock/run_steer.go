@@ -24,6 +24,9 @@ func (cmd *runFollowUpCmd) Help() string {
 }
 
 func (cmd *runFollowUpCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
+	if err := std.mayWatch(cmd.Watch); err != nil {
+		return err
+	}
 	c, err := in.dial(ctx, std)
 	if err != nil {
 		return err
@@ -47,13 +50,16 @@ func (cmd *runFollowUpCmd) Run(ctx context.Context, std *stdio, in *runCmds) err
 	if err != nil {
 		return err
 	}
-	switch {
-	case cmd.Watch:
-		return watchRun(ctx, std, c, cmd.ID, 0, c.json)
-	case cmd.Wait:
+	if cmd.Watch {
+		return watchRun(ctx, std, c, cmd.ID, 0, c.data)
+	}
+	if c.data {
+		if err := std.result(ctx, raw); err != nil {
+			return err
+		}
+	}
+	if cmd.Wait {
 		return waitForRun(ctx, std, c, cmd.ID, false)
-	case c.json:
-		return std.json(raw)
 	}
 	return nil
 }
@@ -76,8 +82,8 @@ func (cmd *runInterruptCmd) Run(ctx context.Context, std *stdio, in *runCmds) er
 	if err != nil {
 		return fmt.Errorf("interrupt run %s: %w", cmd.ID, err)
 	}
-	if c.json {
-		return std.json(raw)
+	if c.data {
+		return std.result(ctx, raw)
 	}
 	return nil
 }
@@ -104,11 +110,15 @@ func (cmd *runCancelCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 	var errs []error
 	for _, id := range cmd.Runs {
 		var cancelled string
-		if _, err := c.call(ctx, http.MethodPost, runPath(id, "cancel")+query, nil, &cancelled); err != nil {
+		raw, err := c.call(ctx, http.MethodPost, runPath(id, "cancel")+query, nil, &cancelled)
+		switch {
+		case err != nil:
 			errs = append(errs, fmt.Errorf("cannot cancel run %s: %w", id, err))
-			continue
+		case c.data:
+			errs = append(errs, std.resultLine(ctx, raw))
+		default:
+			fmt.Fprintln(std.out, cleanLine(cancelled))
 		}
-		fmt.Fprintln(std.out, cleanLine(cancelled))
 	}
 	return errors.Join(errs...)
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"golang.org/x/term"
 
 	"github.com/penstock-dev/penstock"
@@ -31,7 +31,7 @@ func (cmd *runWatchCmd) Run(ctx context.Context, std *stdio, in *runCmds) error 
 	if err != nil {
 		return err
 	}
-	return watchRun(ctx, std, c, cmd.ID, cmd.After, c.json)
+	return watchRun(ctx, std, c, cmd.ID, cmd.After, c.data)
 }
 
 type runWaitCmd struct {
@@ -43,7 +43,7 @@ type runWaitCmd struct {
 func (cmd *runWaitCmd) Help() string {
 	return exitHelp +
 		" A BLOCKED run does not end the wait, because somebody else may answer it; its question is printed. Prints the " +
-		"final state."
+		"final state; with --output json or yaml, the run."
 }
 
 func (cmd *runWaitCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
@@ -60,6 +60,15 @@ func (cmd *runWaitCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 	err = waitForRun(waiting, std, c, cmd.ID, cmd.UntilBlocked)
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
 		return exitf(exitTimeout, "run %s did not end within %s", cmd.ID, cmd.Timeout)
+	}
+	if _, ended := errors.AsType[*exitError](err); c.data && ctx.Err() == nil && (err == nil || ended) {
+		raw, failed := c.call(ctx, http.MethodGet, runPath(cmd.ID), nil, nil)
+		if failed == nil {
+			failed = std.result(ctx, raw)
+		}
+		if failed != nil {
+			return failed
+		}
 	}
 	return err
 }
@@ -92,10 +101,14 @@ func waitForRun(ctx context.Context, std *stdio, c *client, id string, untilBloc
 		return nil
 	})
 	live.clear()
-	if err != nil {
+	switch {
+	case err != nil:
 		return detach(ctx, std, id, err)
+	case c.data: // the result is data
+		std.notef("%s", state.State)
+	default:
+		fmt.Fprintln(std.out, cleanLine(string(state.State)))
 	}
-	fmt.Fprintln(std.out, cleanLine(string(state.State)))
 	return outcome(std, state)
 }
 
@@ -106,11 +119,7 @@ func watchRun(ctx context.Context, std *stdio, c *client, id string, after int64
 	lines := &printer{out: std.out, limit: 20}
 	state, err := c.followLive(ctx, live, id, after, func(e liveEvent) error {
 		if asJSON {
-			raw, err := json.Marshal(e)
-			if err != nil {
-				return err
-			}
-			return std.jsonLine(raw)
+			return std.resultLine(ctx, e)
 		}
 		if e.Type != penstock.EventMessageDelta {
 			live.clear()

@@ -10,8 +10,6 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/term"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
@@ -20,6 +18,8 @@ import (
 // stdio holds the standard streams of a command.
 type stdio struct {
 	in, out, err *os.File
+
+	format resultFormat // of results, set by [resultFlags]
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
@@ -67,34 +67,6 @@ func decodeText(source string, content []byte) (string, error) {
 		return "", exitf(exitUsage, "%s is not UTF-8 text: convert it, such as with iconv -f LATIN1 -t UTF-8", source)
 	}
 	return string(decoded), nil
-}
-
-// json prints a value of the API, indented, with every field that the server
-// sent.
-func (s *stdio) json(value any) error {
-	raw, ok := value.(jsontext.Value)
-	if !ok {
-		var err error
-		if raw, err = json.Marshal(value, json.Deterministic(true)); err != nil {
-			return fmt.Errorf("print JSON: %w", err)
-		}
-	}
-	raw = bytes.Clone(raw)
-	if err := raw.Indent(jsontext.WithIndent("  ")); err != nil {
-		return fmt.Errorf("print JSON: %w", err)
-	}
-	_, err := s.out.Write(append(cleanJSON(raw), '\n'))
-	return err
-}
-
-// jsonLine prints a value of the API in one line.
-func (s *stdio) jsonLine(raw jsontext.Value) error {
-	raw = bytes.Clone(raw)
-	if err := raw.Compact(); err != nil {
-		return fmt.Errorf("print JSON: %w", err)
-	}
-	_, err := s.out.Write(append(cleanJSON(raw), '\n'))
-	return err
 }
 
 // table prints rows under a header. On a terminal, it cuts lines at the width, so that one row

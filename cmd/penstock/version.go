@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -44,25 +45,25 @@ func revision() string {
 }
 
 type versionCmd struct {
-	Output string `short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
+	resultFlags
 }
 
 // versionFlag is --version, which equals the command.
 type versionFlag bool
 
 // BeforeReset is called by kong when it finds the flag.
-func (versionFlag) BeforeReset(app *kong.Kong, std *stdio) error {
-	if err := (&versionCmd{}).Run(std); err != nil {
+func (versionFlag) BeforeReset(ctx context.Context, app *kong.Kong, std *stdio) error {
+	if err := (&versionCmd{}).Run(ctx, std); err != nil {
 		return err
 	}
 	app.Exit(0)
 	return nil
 }
 
-func (cmd *versionCmd) Run(std *stdio) error {
+func (cmd *versionCmd) Run(ctx context.Context, std *stdio) error {
 	platform := runtime.GOOS + "/" + runtime.GOARCH
-	if cmd.Output == "json" {
-		return std.json(
+	if std.format.data() {
+		return std.result(ctx,
 			map[string]string{"version": buildVersion(), "commit": revision(), "go": runtime.Version(), "platform": platform},
 		)
 	}

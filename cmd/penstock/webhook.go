@@ -14,9 +14,9 @@ type webhookCmds struct {
 
 	List       listCmd                       `cmd:"" help:"List webhooks."`
 	Get        getCmd                        `cmd:"" help:"Show a webhook: its URL, the names of its secrets and its delivery counts."`
-	Create     webhookCreateCmd              `cmd:"" help:"Create a webhook: a URL that another system can post to."`
+	Create     webhookCreateCmd              `cmd:"" ids:"secret" help:"Create a webhook: a URL that another system can post to."`
 	Update     webhookUpdateCmd              `cmd:"" help:"Change the given fields of a webhook, or set the secret of a pending one."`
-	Rotate     webhookRotateCmd              `cmd:"" help:"Replace the secret of a webhook."`
+	Rotate     webhookRotateCmd              `cmd:"" ids:"secret" help:"Replace the secret of a webhook."`
 	Enable     actionCmd                     `cmd:"" help:"Enable a webhook. It then uses the current value of its managed secret. A suspended webhook stays suspended."`
 	Disable    actionCmd                     `cmd:"" help:"Disable a webhook at once; its sender gets 404."`
 	Suspend    actionCmd                     `cmd:"" help:"Suspend a webhook until you resume it, even if the factory's files enable it; its sender gets 404."`
@@ -24,11 +24,11 @@ type webhookCmds struct {
 	Delete     deleteAllCmd                  `cmd:"" help:"Delete webhooks; automations that select them are kept."`
 	Deliveries deliveriesCmd[ofWebhook]      `cmd:"" help:"List the deliveries of a webhook, newest first."`
 	Delivery   deliveryCmd[ofWebhook]        `cmd:"" help:"Show a delivery and its result for each automation."`
-	Payload    deliveryPayloadCmd[ofWebhook] `cmd:"" help:"Print the body of an accepted delivery, byte for byte."`
+	Payload    deliveryPayloadCmd[ofWebhook] `cmd:"" ids:"none" help:"Print the body of an accepted delivery, byte for byte."`
 	Replay     deliveryReplayCmd[ofWebhook]  `cmd:"" help:"Replay an accepted delivery with the current automations."`
 	Test       webhookTestCmd                `cmd:"" help:"Send a test delivery to a webhook."`
-	TestFilter webhookTestFilterCmd          `cmd:"" help:"Test a filter on a delivery, a payload, or the latest deliveries."`
-	Verify     webhookVerifyCmd              `cmd:"" help:"Verify the signature of a captured delivery, to find out why its sender gets 401."`
+	TestFilter webhookTestFilterCmd          `cmd:"" ids:"none" help:"Test a filter on a delivery, a payload, or the latest deliveries."`
+	Verify     webhookVerifyCmd              `cmd:"" ids:"none" help:"Verify the signature of a captured delivery, to find out why its sender gets 401."`
 }
 
 var webhookNoun = &noun[penstock.Webhook]{

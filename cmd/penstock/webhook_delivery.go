@@ -294,8 +294,8 @@ func (cmd *webhookTestFilterCmd) test(ctx context.Context, c *client, path strin
 	switch {
 	case err != nil:
 		return err
-	case c.json:
-		err = c.std.json(raw)
+	case c.data:
+		err = c.std.result(ctx, raw)
 	default:
 		err = c.std.facts(filterTestFacts(result))
 	}

@@ -97,11 +97,11 @@ func (k keptSecret) show(ctx context.Context, c *client, path string, body any, 
 	case err != nil:
 		return err
 	case file != nil:
-		return k.save(c, file, w)
+		return k.save(ctx, c, file, w)
 	case own:
-		return showWithoutSecret(c, w)
-	case c.json:
-		return c.std.json(raw)
+		return showWithoutSecret(ctx, c, w)
+	case c.data:
+		return c.std.result(ctx, raw)
 	case w.Secret != "":
 		c.std.notef("the secret cannot be shown again")
 	case w.PendingSecret:
@@ -112,7 +112,7 @@ func (k keptSecret) show(ctx context.Context, c *client, path string, body any, 
 }
 
 // save writes the secret to the file, and shows the rest.
-func (k keptSecret) save(c *client, file *os.File, w penstock.Webhook) error {
+func (k keptSecret) save(ctx context.Context, c *client, file *os.File, w penstock.Webhook) error {
 	if _, err := fmt.Fprintln(file, w.Secret); err != nil {
 		return fmt.Errorf("save the secret of webhook %s: %w", w.UID, err)
 	}
@@ -120,17 +120,17 @@ func (k keptSecret) save(c *client, file *os.File, w penstock.Webhook) error {
 		return fmt.Errorf("save the secret of webhook %s: %w", w.UID, err)
 	}
 	c.std.notef("wrote the secret to %s", k.Save)
-	return showWithoutSecret(c, w)
+	return showWithoutSecret(ctx, c, w)
 }
 
 // showWithoutSecret shows a webhook of a response that has its secret.
-func showWithoutSecret(c *client, w penstock.Webhook) error {
+func showWithoutSecret(ctx context.Context, c *client, w penstock.Webhook) error {
 	if w.AuthMode == penstock.AuthURLToken {
 		w.IngressURL = strings.TrimSuffix(w.IngressURL, w.Secret) + "{token}"
 	}
 	w.Secret = ""
-	if c.json {
-		return c.std.json(w)
+	if c.data {
+		return c.std.result(ctx, w)
 	}
 	return c.std.facts(webhookFacts(w))
 }

@@ -34,6 +34,7 @@ type connection struct {
 	resultFlags
 
 	factory string // that --factory names
+	last    lastRuns
 }
 
 // factoryConnection is the connection of commands about resources of a factory.
@@ -48,7 +49,7 @@ func (c *factoryConnection) AfterApply(std *stdio, parsed *kong.Context) error {
 	return c.connection.AfterApply(std, parsed)
 }
 
-// dial creates a client of the server. It sends nothing yet.
+// dial creates a client of the server. It sends a request only to find the run that @last means.
 func (c *connection) dial(ctx context.Context, std *stdio) (*client, error) {
 	base, err := checkServer(ctx, c.Server, c.TrustedProxies)
 	if err != nil {
@@ -66,10 +67,11 @@ func (c *connection) dial(ctx context.Context, std *stdio) (*client, error) {
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
 		ForceAttemptHTTP2:     true,
 	}
-	return &client{
+	client := &client{
 		base: base, key: key, std: std, data: std.format.data(),
 		http: &http.Client{Transport: transport, CheckRedirect: checkRedirect},
-	}, nil
+	}
+	return client, c.last.resolve(ctx, client)
 }
 
 // checkServer parses the address of a server, which may end in /api/v1. It rejects http, except on
@@ -107,7 +109,8 @@ type client struct {
 	std  *stdio
 	data bool // print results as data, see [resultFormat]
 
-	warned bool // a response had warnings, which were printed
+	last   string // the ID of the run that @last means; "" if it was not named
+	warned bool   // a response had warnings, which were printed
 }
 
 // Limits of one call. A whole response may take callTime. The client does not wait longer than

@@ -30,6 +30,7 @@ var completionScripts = map[string]string{
 	"bash": `_penstock() {
   local word="${COMP_WORDS[COMP_CWORD]}" line lines
   [ "$word" = "=" ] && word=""
+  [ "$COMP_CWORD" -gt 0 ] && [ "${COMP_WORDS[COMP_CWORD - 1]}" = "@" ] && word="@$word"
   lines="$("${COMP_WORDS[0]}" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1)"
   if [ "$lines" = ":file" ]; then
     compopt -o filenames 2>/dev/null
@@ -88,6 +89,11 @@ func (cmd *completeCmd) Run(ctx context.Context, std *stdio, k *kong.Kong) error
 		words = append(words, "")
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "=" })
+	for i := len(words) - 2; i >= 0; i-- { // and @last into two
+		if words[i] == "@" {
+			words = slices.Replace(words, i, i+2, "@"+words[i+1])
+		}
+	}
 	for _, c := range candidates(ctx, k.Model.Node, words) {
 		if _, err := fmt.Fprintf(std.out, "%s\n", strings.TrimSuffix(c.word+"\t"+c.help, "\t")); err != nil {
 			return err

@@ -57,7 +57,10 @@ var plainWord = penstock.LazyRegexp(`^[A-Za-z0-9_][A-Za-z0-9._/@:+-]*$`)
 // server or the permission.
 func (t typed) names(ctx context.Context, v *kong.Value, prefix string) []candidate {
 	of := models
-	if n, ok := nouns[v.Name]; ok {
+	var list []candidate
+	if takesRun(v) {
+		of = runNoun.completion()
+	} else if n, ok := nouns[v.Name]; ok {
 		of = n.completion()
 	} else if v.Name != "model" {
 		return nil
@@ -74,11 +77,13 @@ func (t typed) names(ctx context.Context, v *kong.Value, prefix string) []candid
 	}
 	byUID := of.uid || v.Flag != nil && (v.Flag.PlaceHolder == "UID" || v.Flag.PlaceHolder == "ID")
 	things := c.things(ctx, path, of.key)
+	if takesRun(v) && len(things) > 0 {
+		list = append(list, candidate{prefix + lastRun, "the run that was created last"})
+	}
 	count := map[string]int{}
 	for _, item := range things {
 		count[item.name()]++
 	}
-	var list []candidate
 	for _, item := range things {
 		words := []string{item.Alias, item.name(), item.uid()}
 		if byUID || count[item.name()] > 1 {

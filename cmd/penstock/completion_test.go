@@ -101,12 +101,14 @@ func TestCompletionOfNames(t *testing.T) {
 		"agents": {
 			[]string{"run", "create", "--agent", ""}, []string{uid + "\tforeman", uid + "\tforeman", "reviewer\tReads code"},
 		},
-		"a value joined to its flag":         {[]string{"run", "create", "--environment=a"}, []string{"--environment=app"}},
-		"environments":                       {[]string{"environment", "get", ""}, []string{"app"}},
-		"schedules":                          {[]string{"schedule", "pause", ""}, []string{"nightly", uid + "\ttwo words"}},
-		"secrets":                            {[]string{"secret", "get", ""}, []string{"CI_WEBHOOK_SECRET", "DEPLOY_TOKEN"}},
-		"no names for what is new":           {[]string{"secret", "create", ""}, nil},
-		"runs":                               {[]string{"run", "watch", ""}, []string{id + "\tLook around."}},
+		"a value joined to its flag": {[]string{"run", "create", "--environment=a"}, []string{"--environment=app"}},
+		"environments":               {[]string{"environment", "get", ""}, []string{"app"}},
+		"schedules":                  {[]string{"schedule", "pause", ""}, []string{"nightly", uid + "\ttwo words"}},
+		"secrets":                    {[]string{"secret", "get", ""}, []string{"CI_WEBHOOK_SECRET", "DEPLOY_TOKEN"}},
+		"no names for what is new":   {[]string{"secret", "create", ""}, nil},
+		"runs": {
+			[]string{"run", "watch", ""}, []string{id + "\tLook around.", "@last\tthe run that was created last"},
+		},
 		"nothing for a prompt":               {[]string{"factory", "dispatch", "pay", ""}, nil},
 		"another server that is not there":   {[]string{"run", "watch", "--server", "http://127.0.0.1:1", ""}, nil},
 		"a key file that is not there":       {[]string{"run", "watch", "--key-file", "none", ""}, nil},
@@ -154,12 +156,15 @@ func TestCompletionInShells(t *testing.T) {
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	call(t, client(s), "factory", "create", "Payments team", "--alias", "pay").want(t, 0)
 	call(t, client(s), "factory", "create", "$(touch pwned)").want(t, 0)
+	startRun(t, client(s), "x", "--worker-host", "none")
 	folder := filepath.Dir(testkit.Binary(t))
 	for shell, script := range map[string]string{
 		"bash": `source <(penstock completion bash)
 			COMP_WORDS=(penstock run follow); COMP_CWORD=2; _penstock; echo "${COMPREPLY[@]}"
 			COMP_WORDS=(penstock run list --output = j); COMP_CWORD=5; _penstock; echo "${COMPREPLY[@]}"
 			COMP_WORDS=(penstock factory get p); COMP_CWORD=3; _penstock; echo "${COMPREPLY[@]}"
+			COMP_WORDS=(penstock run get @ l); COMP_CWORD=4; _penstock; last="${COMPREPLY[@]}"
+			COMP_WORDS=(penstock run get @); COMP_CWORD=3; _penstock; [ "$last${COMPREPLY[*]}" = "@last@last" ] || exit 1
 			COMP_WORDS=(penstock factory get ""); COMP_CWORD=3; _penstock; ls`,
 		"zsh": `compdef() { : }; _describe() { print -l ${(P)2%%:*} | grep -e follow-up -e json -e pay }
 			eval "$(penstock completion zsh)"

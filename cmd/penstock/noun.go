@@ -74,6 +74,9 @@ func (n *noun[T]) dialItem(
 	if err != nil {
 		return nil, "", err
 	}
+	if target == lastRun && c.last != "" {
+		target = c.last
+	}
 	uid, err := n.resolve(ctx, c, list, target)
 	return c, strings.Join(append([]string{list, url.PathEscape(uid)}, rest...), "/"), err
 }
@@ -381,7 +384,11 @@ func (n *noun[T]) completion() listing { return listing{n.path + n.some, n.key, 
 // vars are the words for help texts.
 func (n *noun[T]) vars() kong.Vars {
 	id := n.identifier()
-	return kong.Vars{"noun": n.name, "id": id, "ids": strings.ReplaceAll(id, " or ", "s or ") + "s"}
+	last := ""
+	if n.name == "run" {
+		last = "; " + lastRun + " is the one created last that your key may see"
+	}
+	return kong.Vars{"noun": n.name, "id": id, "ids": strings.ReplaceAll(id, " or ", "s or ") + "s", "last": last}
 }
 
 // identifier is what an argument accepts.
@@ -418,6 +425,7 @@ func (c *connection) AfterApply(std *stdio, parsed *kong.Context) error {
 	if err := c.resultFlags.AfterApply(std, parsed); err != nil {
 		return err
 	}
+	c.last = lastRunsOf(parsed.Selected())
 	parsed.Bind(c)
 	if n, ok := nouns[parsed.Selected().Parent.Name]; ok {
 		parsed.BindTo(n, (*anyNoun)(nil))
@@ -427,7 +435,7 @@ func (c *connection) AfterApply(std *stdio, parsed *kong.Context) error {
 
 // resourceArg is the argument of a verb about one resource.
 type resourceArg struct {
-	Target string `arg:"" name:"noun" help:"${id} of the ${noun}."`
+	Target string `arg:"" name:"noun" help:"${id} of the ${noun}${last}."`
 }
 
 type listCmd struct{}

@@ -87,7 +87,7 @@ func (cmd *outputCommentCmd) Run(ctx context.Context, std *stdio, in *outputCmds
 }
 
 type outputListCmd struct {
-	ID    string `arg:"" optional:"" name:"run" help:"ID of the run."`
+	ID    string `arg:"" optional:"" name:"run" help:"ID of the run; @last is the one created last that your key may see."`
 	State string `placeholder:"STATE" help:"State, instead of a run; by default held."`
 }
 

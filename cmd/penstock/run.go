@@ -98,7 +98,7 @@ type runCreateCmd struct {
 	MaxCost      float64           `placeholder:"USD" field:"/config/budget/max_cost_usd" help:"Maximum cost of the run and its child runs, in US dollars."`
 	MaxTokens    int64             `placeholder:"TOKENS" field:"/config/budget/max_total_tokens" help:"Maximum number of tokens, of all kinds, of the run and its child runs."`
 	Interactive  bool              `field:"/interactive" help:"Keep the session open for follow-ups after a turn."`
-	Parent       string            `placeholder:"RUN" field:"/parent_run_id" help:"Parent run."`
+	Parent       string            `placeholder:"RUN" field:"/parent_run_id" help:"Parent run, or @last."`
 	Conversation string            `placeholder:"ID" field:"/conversation_id" help:"Conversation to continue."`
 	Attempts     *int              `placeholder:"N" field:"/attempts" help:"How many runs to create with the same prompt, 1 to 10; see run compare."`
 	callSubject

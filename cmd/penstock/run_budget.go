@@ -12,7 +12,7 @@ import (
 )
 
 type runBudgetCmd struct {
-	ID          string   `arg:"" name:"run" help:"ID of the run."`
+	ID          string   `arg:"" name:"run" help:"ID of the run; @last is the one created last that your key may see."`
 	MaxCost     *float64 `xor:"cost" placeholder:"USD" field:"/config/budget/max_cost_usd" help:"Maximum cost of the run and its child runs, in US dollars."`
 	NoMaxCost   bool     `xor:"cost" help:"Remove the cap on the cost."`
 	MaxTokens   *int64   `xor:"tokens" placeholder:"TOKENS" field:"/config/budget/max_total_tokens" help:"Maximum number of tokens, of all kinds, of the run and its child runs."`

@@ -17,7 +17,7 @@ import (
 )
 
 type runDiffCmd struct {
-	ID         string `arg:"" name:"run" help:"ID of the run."`
+	ID         string `arg:"" name:"run" help:"ID of the run; @last is the one created last that your key may see."`
 	Stat       bool   `help:"List the changed files with their numbers of lines instead of the patch."`
 	Repository string `placeholder:"NAME" help:"Only this repository, by the name of its directory."`
 }

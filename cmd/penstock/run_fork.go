@@ -13,7 +13,7 @@ import (
 )
 
 type runCheckpointsCmd struct {
-	ID string `arg:"" name:"run" help:"ID of the run."`
+	ID string `arg:"" name:"run" help:"ID of the run; @last is the one created last that your key may see."`
 }
 
 func (cmd *runCheckpointsCmd) Help() string {
@@ -45,7 +45,7 @@ func (cmd *runCheckpointsCmd) Run(ctx context.Context, std *stdio, in *runCmds) 
 }
 
 type runForkCmd struct {
-	ID          string `arg:"" name:"run" help:"ID of the run."`
+	ID          string `arg:"" name:"run" help:"ID of the run; @last is the one created last that your key may see."`
 	Prompt      string `arg:"" field:"/prompt" help:"What the new runs should do; - reads it from standard input."`
 	Turn        *int64 `placeholder:"N" field:"/turn" help:"Turn to begin from, see run checkpoints; by default the last one that ended."`
 	Count       int    `placeholder:"N" field:"/count" help:"How many runs to begin, 1 to 10."`
@@ -79,7 +79,7 @@ func (cmd *runForkCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 }
 
 type runRewindCmd struct {
-	ID     string `arg:"" name:"run" help:"ID of the run."`
+	ID     string `arg:"" name:"run" help:"ID of the run; @last is the one created last that your key may see."`
 	Turn   int64  `arg:"" field:"/turn" help:"Turn to go back to, see run checkpoints."`
 	Prompt string `arg:"" optional:"" field:"/prompt" help:"Next message to the agent; - reads it from standard input. Without it, the run waits for a follow-up."`
 }

@@ -25,7 +25,7 @@ type runListCmd struct {
 	Automation    string            `placeholder:"UID" field:"?automation_id" help:"Only runs started by this automation."`
 	Webhook       string            `placeholder:"UID" field:"?webhook_uid" help:"Only runs started by deliveries to this webhook."`
 	Environment   string            `placeholder:"UID|NAME" field:"?environment_id" help:"Only runs in this environment."`
-	Ancestor      string            `placeholder:"RUN" field:"?ancestor_run_id" help:"Only descendants of this run."`
+	Ancestor      string            `placeholder:"RUN" field:"?ancestor_run_id" help:"Only descendants of this run, or of @last."`
 	CreatedAfter  string            `placeholder:"TIME|AGE" field:"?created_after" help:"Only runs created after this time (RFC 3339), or less than this long ago (such as 24h)."`
 	CreatedBefore string            `placeholder:"TIME|AGE" field:"?created_before" help:"Only runs created before this time (RFC 3339), or more than this long ago (such as 24h)."`
 	Metadata      map[string]string `mapsep:"none" placeholder:"KEY=VALUE" about:"?metadata" help:"Only runs with this label; repeatable."`

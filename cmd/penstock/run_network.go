@@ -12,7 +12,7 @@ import (
 )
 
 type runNetworkCmd struct {
-	ID string `arg:"" name:"run" help:"ID of the run."`
+	ID string `arg:"" name:"run" help:"ID of the run; @last is the one created last that your key may see."`
 }
 
 func (cmd *runNetworkCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {

@@ -96,7 +96,7 @@ func evidenceText(e *penstock.Evidence) string {
 }
 
 type runLogsCmd struct {
-	ID  string `arg:"" name:"run" help:"ID of the run."`
+	ID  string `arg:"" name:"run" help:"ID of the run; @last is the one created last that your key may see."`
 	Raw bool   `help:"Print the raw transcript (JSON Lines)."`
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 type runFollowUpCmd struct {
-	ID      string   `arg:"" name:"run" help:"ID of the run."`
+	ID      string   `arg:"" name:"run" help:"ID of the run; @last is the one created last that your key may see."`
 	Message string   `arg:"" field:"/message" help:"Message to the agent; - reads it from standard input."`
 	Mode    string   `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"Mode: normal, plan (plan first and ask) or orchestrate."`
 	Attach  []string `type:"existingfile" sep:"none" placeholder:"FILE" about:"/attachments" help:"File to attach; repeatable, up to 5 files and 25 MiB in total."`
@@ -65,7 +65,7 @@ func (cmd *runFollowUpCmd) Run(ctx context.Context, std *stdio, in *runCmds) err
 }
 
 type runInterruptCmd struct {
-	ID string `arg:"" name:"run" help:"ID of the run."`
+	ID string `arg:"" name:"run" help:"ID of the run; @last is the one created last that your key may see."`
 }
 
 func (cmd *runInterruptCmd) Help() string {
@@ -89,7 +89,7 @@ func (cmd *runInterruptCmd) Run(ctx context.Context, std *stdio, in *runCmds) er
 }
 
 type runCancelCmd struct {
-	Runs    []string `arg:"" name:"run" help:"IDs of the runs."`
+	Runs    []string `arg:"" name:"run" help:"IDs of the runs; @last is the one created last that your key may see."`
 	Cascade bool     `help:"Cancel the runs that they started, too."`
 }
 

@@ -17,7 +17,7 @@ const exitHelp = "Exits with 0 if the run SUCCEEDED, 1 if it FAILED or ended in 
 	"interrupt does not stop the run."
 
 type runWatchCmd struct {
-	ID    string `arg:"" name:"run" help:"ID of the run."`
+	ID    string `arg:"" name:"run" help:"ID of the run; @last is the one created last that your key may see."`
 	After int64  `placeholder:"ID" help:"Start after the event with this ID."`
 }
 
@@ -35,7 +35,7 @@ func (cmd *runWatchCmd) Run(ctx context.Context, std *stdio, in *runCmds) error 
 }
 
 type runWaitCmd struct {
-	ID           string        `arg:"" name:"run" help:"ID of the run."`
+	ID           string        `arg:"" name:"run" help:"ID of the run; @last is the one created last that your key may see."`
 	UntilBlocked bool          `help:"Stop waiting, with exit code 3, when the run is BLOCKED and needs an answer."`
 	Timeout      time.Duration `placeholder:"DURATION" help:"Stop waiting after this time, with exit code 124."`
 }

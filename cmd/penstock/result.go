@@ -183,7 +183,7 @@ var jqNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.
 // idFields are the fields that identify a resource, the most specific one first. A secret and a
 // harness are identified by their names, an image by its digest.
 var idFields = []string{
-	"uid", "run_id", "path", "id", "occurrence_uid", "delivery_id", "message_id", "digest", "name", "type",
+	"uid", "artifact_uid", "run_id", "path", "id", "occurrence_uid", "delivery_id", "message_id", "digest", "name", "type",
 }
 
 // names prints the ID of the resource, or of each resource of the list, one per line.

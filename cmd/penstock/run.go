@@ -25,6 +25,8 @@ type runCmds struct {
 	Watch       runWatchCmd       `cmd:"" ids:"none" help:"Follow the events of a run until it ends."`
 	Logs        runLogsCmd        `cmd:"" ids:"none" help:"Print the conversation of a run so far."`
 	Diff        runDiffCmd        `cmd:"" ids:"none" help:"Show what a run has changed in its repositories, as a patch."`
+	Files       runFilesCmd       `cmd:"" help:"List the files that a run left."`
+	Download    runDownloadCmd    `cmd:"" help:"Download the files that a run left."`
 	Network     runNetworkCmd     `cmd:"" ids:"none" help:"Show what a run may reach and what it reached."`
 	Budget      runBudgetCmd      `cmd:"" ids:"none" help:"Show or change the budget of a run."`
 	FollowUp    runFollowUpCmd    `cmd:"" name:"follow-up" help:"Send a follow-up to a run: steer it, answer its question, or restart it."`

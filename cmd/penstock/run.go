@@ -21,7 +21,7 @@ type runCmds struct {
 
 	Create      runCreateCmd      `cmd:"" help:"Create a run."`
 	List        runListCmd        `cmd:"" help:"List runs, most recently changed first."`
-	Get         getCmd            `cmd:"" help:"Show a run."`
+	Get         runGetCmd         `cmd:"" help:"Show a run."`
 	Watch       runWatchCmd       `cmd:"" ids:"none" help:"Follow the events of a run until it ends."`
 	Logs        runLogsCmd        `cmd:"" ids:"none" help:"Print the conversation of a run so far."`
 	Diff        runDiffCmd        `cmd:"" ids:"none" help:"Show what a run has changed in its repositories, as a patch."`
@@ -102,12 +102,14 @@ type runCreateCmd struct {
 	Interactive  bool              `field:"/interactive" help:"Keep the session open for follow-ups after a turn."`
 	Parent       string            `placeholder:"RUN" field:"/parent_run_id" help:"Parent run, or @last."`
 	Conversation string            `placeholder:"ID" field:"/conversation_id" help:"Conversation to continue."`
+	Again        *string           `placeholder:"RUN" help:"Repeat this run, or @last: its prompt and its configuration, without its secrets and attachments. Other flags override them."`
 	Attempts     *int              `placeholder:"N" field:"/attempts" help:"How many runs to create with the same prompt, 1 to 10; see run compare."`
 	callSubject
 	requestBody
 
 	Wait  bool `xor:"wait" help:"Wait until the run ends; the exit code reports its result."`
 	Watch bool `xor:"wait" help:"Follow the run's events until it ends."`
+	Web   bool `help:"Also print the URL of the run in the dashboard, and open it, if this machine has a browser."`
 }
 
 func (cmd *runCreateCmd) Help() string {
@@ -117,8 +119,8 @@ func (cmd *runCreateCmd) Help() string {
 }
 
 func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
-	if cmd.File == "" && cmd.Prompt == "" && cmd.Skill == "" && cmd.Conversation == "" {
-		return exitf(exitUsage, "nothing to do: set a prompt, --skill or --conversation")
+	if cmd.File == "" && cmd.Prompt == "" && cmd.Skill == "" && cmd.Conversation == "" && cmd.Again == nil {
+		return exitf(exitUsage, "nothing to do: set a prompt, --skill, --conversation or --again")
 	}
 	if err := std.mayWatch(cmd.Watch); err != nil {
 		return err
@@ -133,6 +135,9 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 	}
 	body, err := cmd.with(std, request)
 	if err != nil {
+		return err
+	}
+	if body, err = cmd.repeat(ctx, c, body); err != nil {
 		return err
 	}
 	if (body["attempts"] != nil || body["configs"] != nil) && cmd.Watch {
@@ -151,6 +156,9 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 			return err
 		}
 	}
+	if err := cmd.open(ctx, c, created); err != nil {
+		return err
+	}
 	std.noteOutcome(created.Outcome)
 	switch {
 	case c.warned: // the warning says why the run waits
@@ -166,6 +174,29 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 		return waitForCreated(ctx, std, c, created)
 	case isTerminal(std.out) && created.Runs == nil:
 		std.notef("watch it: penstock run watch %s", created.ID)
+	}
+	return nil
+}
+
+// open shows the page of each new run, with --web.
+func (cmd *runCreateCmd) open(ctx context.Context, c *client, created run.Created) error {
+	if !cmd.Web {
+		return nil
+	}
+	ids := []string{created.ID}
+	if created.Runs != nil {
+		ids = nil
+	}
+	for _, r := range created.Runs {
+		ids = append(ids, r.ID)
+	}
+	for _, id := range ids {
+		run, err := c.run(ctx, id)
+		if err != nil {
+			return err
+		}
+		c.std.notef("%s", c.pageOf(run))
+		browse(ctx, c.pageOf(run))
 	}
 	return nil
 }

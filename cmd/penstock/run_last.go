@@ -28,7 +28,7 @@ func lastRunsOf(command *kong.Node) (found lastRuns) {
 		if !takesRun(in) {
 			continue
 		}
-		values := []reflect.Value{in.Target}
+		values := []reflect.Value{reflect.Indirect(in.Target)}
 		if in.Target.Kind() == reflect.Slice {
 			values = nil
 			for i := range in.Target.Len() {

@@ -33,9 +33,13 @@ type runListCmd struct {
 	Ascending     bool              `help:"Sort in ascending order."`
 	Limit         int               `default:"20" help:"Maximum number of runs; 0 lists all."`
 	Cursor        string            `field:"?cursor" help:"Cursor of the next page, as the previous page printed it."`
+	Watch         bool              `short:"w" help:"List them every 2 seconds until an interrupt. On a terminal, redraw the table; otherwise print a line for each run that is new or has changed."`
 }
 
 func (cmd *runListCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
+	if cmd.Watch && (cmd.Cursor != "" || cmd.Limit == 0) {
+		return exitf(exitUsage, "--watch shows the first page: it needs a --limit, and no --cursor")
+	}
 	c, err := in.dial(ctx, std)
 	if err != nil {
 		return err
@@ -43,6 +47,9 @@ func (cmd *runListCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 	query, err := cmd.query(ctx, c)
 	if err != nil {
 		return err
+	}
+	if cmd.Watch {
+		return cmd.watch(ctx, std, c, query)
 	}
 	page, err := c.pages(ctx, runNoun.path, runNoun.key, query, cmd.Limit)
 	if err != nil {

@@ -95,6 +95,34 @@ func evidenceText(e *penstock.Evidence) string {
 		e.Turns, e.ModelCalls, e.Actions, e.FailedActions, e.FilesChanged, e.Outputs)
 }
 
+type runGetCmd struct {
+	resourceArg
+	Web bool `help:"Print the URL of the run in the dashboard instead, and open it, if this machine has a browser."`
+}
+
+func (cmd *runGetCmd) Run(ctx context.Context, std *stdio, in *connection) error {
+	if !cmd.Web {
+		return runNoun.change(ctx, std, in, http.MethodGet, cmd.Target, nil)
+	}
+	c, path, err := runNoun.dialItem(ctx, std, in, cmd.Target)
+	if err != nil {
+		return err
+	}
+	var run penstock.Run
+	raw, err := c.call(ctx, http.MethodGet, path, nil, &run)
+	if err != nil {
+		return err
+	}
+	address := c.pageOf(run)
+	browse(ctx, address)
+	if c.data {
+		std.notef("%s", address)
+		return std.result(ctx, raw)
+	}
+	_, err = fmt.Fprintln(std.out, cleanLine(address))
+	return err
+}
+
 type runLogsCmd struct {
 	ID  string `arg:"" name:"run" help:"ID of the run; @last is the one created last that your key may see."`
 	Raw bool   `help:"Print the raw transcript (JSON Lines)."`

@@ -58,7 +58,7 @@ var deliveryNoun = &noun[store.Delivery]{
 	row: func(d store.Delivery) []string {
 		return []string{
 			d.ID, age(d.ReceivedAt), d.Label, d.Reason, d.EventType, bytesText(d.Size), d.ClientIP, strings.Join(d.Runs, " "),
-			cmp.Or(d.Detail, d.Advice),
+			cmp.Or(d.Detail, startedNothing(d), d.Advice),
 		}
 	},
 	facts: deliveryFacts,
@@ -115,6 +115,29 @@ func (cmd *deliveryCmd[O]) Run(ctx context.Context, std *stdio, in *connection) 
 		return err
 	}
 	return deliveryNoun.send(ctx, c, http.MethodGet, path, nil)
+}
+
+// startedNothing says why an accepted delivery started no run; "" if it did, or if its reason says enough.
+func startedNothing(d store.Delivery) string {
+	switch {
+	case d.Outcome != penstock.OutcomeAccepted || len(d.Runs) > 0 || d.Reason != "":
+		return ""
+	case len(d.Matches) == 0:
+		return "no enabled automation selects the webhook"
+	}
+	// The first automation that matches, but started nothing, says more than those that do not match.
+	shown := d.Matches[0]
+	for _, m := range d.Matches {
+		if m.FateReason != "" || m.RunID != "" || m.FailedAt != nil && *m.FailedAt == store.FailedAtAutomation {
+			shown = m
+			break
+		}
+	}
+	text := shown.Automation + ": " + cmp.Or(shown.FateReason, matchText(shown))
+	if n := len(d.Matches) - 1; n > 0 {
+		text += fmt.Sprintf(" (and %d more: penstock webhook delivery)", n)
+	}
+	return text
 }
 
 func deliveryFacts(d store.Delivery) []fact {

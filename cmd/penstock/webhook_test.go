@@ -284,6 +284,46 @@ func TestWebhookDeliveries(t *testing.T) {
 	call(t, env, "webhook", "replay", "a", again).want(t, 65, "conflict")
 }
 
+// The row of a delivery that started nothing says why. A row of one that started a run does not.
+func TestDeliveriesSayWhyNothingStarted(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{Args: noWorker})
+	env := client(s)
+	makeFactory(t, s, "acme")
+	w := made(t, env, "webhook", "create", "a")
+	row := func(body string) string {
+		t.Helper()
+		id := deliver(t, 202, w.IngressURL, body, "Authorization", "Bearer "+w.Secret)
+		for line := range strings.Lines(call(t, env, "webhook", "deliveries", "a").out) {
+			if strings.HasPrefix(line, id) {
+				return line
+			}
+		}
+		t.Fatalf("the delivery %s is not listed", id)
+		return ""
+	}
+	const none = "no enabled automation selects the webhook"
+	if got := row(`{"n": 1}`); !strings.Contains(got, none) {
+		t.Errorf("without an automation: got %s", got)
+	}
+	for _, name := range []string{"ship", "refund"} {
+		call(
+			t, env, "automation", "create", name, "--webhook", "a", "--prompt", "x", "--filter", `{"type": ["`+name+`"]}`,
+		).want(t, 0)
+	}
+	call(t, env, "automation", "disable", "refund").want(t, 0)
+	if got := row(`{"type": "other", "n": 2}`); !strings.Contains(got, "ship: does not match: `type` is `other`") {
+		t.Errorf("with an automation that does not match: got %s", got)
+	}
+	call(t, env, "automation", "enable", "refund").want(t, 0)
+	if got := row(`{"type": "other", "n": 3}`); !strings.Contains(got, "(and 1 more: penstock webhook delivery)") {
+		t.Errorf("with two automations: got %s", got)
+	}
+	if got := row(`{"type": "ship", "n": 4}`); strings.Contains(got, "ship:") || strings.Contains(got, none) {
+		t.Errorf("a delivery that started a run: got %s", got)
+	}
+}
+
 func TestWebhookTestSendsADelivery(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})

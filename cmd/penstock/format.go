@@ -36,12 +36,12 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%ds", max(d, 0)/time.Second)
 }
 
-// timestamp formats t for people, with its age.
+// timestamp formats t for people, in the zone of this machine, with its offset and age.
 func timestamp(t penstock.Time) string {
 	if t == 0 {
 		return ""
 	}
-	text := t.Std().Local().Format("2006-01-02 15:04:05")
+	text := t.Std().Local().Format("2006-01-02 15:04:05 -07:00")
 	if d := penstock.Now().Sub(t); d < 0 {
 		return text + " (in " + span(-d) + ")"
 	}

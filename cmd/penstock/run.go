@@ -41,9 +41,9 @@ type runCmds struct {
 
 var runNoun = &noun[penstock.Run]{
 	name: "run", id: "ID", uid: true, path: "agent/runs", key: "runs", some: "?limit=50",
-	head: []string{"RUN", "STATE", "AGE", "SOURCE", "TITLE"},
+	head: []string{"RUN", "STATE", "AGE", "UPDATED", "SOURCE", "TITLE"},
 	row: func(r penstock.Run) []string {
-		return []string{r.ID, listedState(r), age(r.CreatedAt), string(r.Source), r.Title}
+		return []string{r.ID, listedState(r), age(r.CreatedAt), age(r.UpdatedAt), string(r.Source), r.Title}
 	},
 	facts: runFacts,
 }

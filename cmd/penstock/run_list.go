@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ type runListCmd struct {
 	CreatedAfter  string            `placeholder:"TIME|AGE" field:"?created_after" help:"Only runs created after this time (RFC 3339), or less than this long ago (such as 24h)."`
 	CreatedBefore string            `placeholder:"TIME|AGE" field:"?created_before" help:"Only runs created before this time (RFC 3339), or more than this long ago (such as 24h)."`
 	Metadata      map[string]string `mapsep:"none" placeholder:"KEY=VALUE" about:"?metadata" help:"Only runs with this label; repeatable."`
-	SortBy        string            `enum:"updated_at,created_at,title,agent" default:"updated_at" field:"?sort_by" help:"Sort by updated_at, created_at, title or agent."`
+	SortBy        string            `enum:"updated_at,created_at,title,agent" default:"updated_at" field:"?sort_by" help:"Sort by updated_at, created_at, title or agent (the name of the configuration)."`
 	Ascending     bool              `help:"Sort in ascending order."`
 	Limit         int               `default:"20" help:"Maximum number of runs; 0 lists all."`
 	Cursor        string            `field:"?cursor" help:"Cursor of the next page, as the previous page printed it."`
@@ -55,7 +56,24 @@ func (cmd *runListCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 	if err != nil {
 		return err
 	}
-	return runNoun.showPage(ctx, c, page)
+	return cmd.columns().showPage(ctx, c, page)
+}
+
+// columns shows runs with the column by which they are sorted.
+func (cmd *runListCmd) columns() *noun[penstock.Run] {
+	if cmd.SortBy != "agent" {
+		return runNoun
+	}
+	named := *runNoun
+	named.head = append(slices.Clip(runNoun.head), "NAME")
+	named.row = func(r penstock.Run) []string {
+		name := ""
+		if r.Config != nil {
+			name = r.Config.Name
+		}
+		return append(runNoun.row(r), name)
+	}
+	return &named
 }
 
 func (cmd *runListCmd) query(ctx context.Context, c *client) (url.Values, error) {

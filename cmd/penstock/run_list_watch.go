@@ -37,7 +37,7 @@ func (cmd *runListCmd) watch(ctx context.Context, std *stdio, c *client, query u
 		case err != nil:
 			return err
 		case !c.data && isTerminal(std.out):
-			err = std.redraw(page.info.HasNext, runs)
+			err = std.redraw(cmd.columns(), page.info.HasNext, runs)
 		default:
 			err = c.printChanged(ctx, seen, page.items, runs)
 		}
@@ -51,7 +51,7 @@ func (cmd *runListCmd) watch(ctx context.Context, std *stdio, c *client, query u
 }
 
 // redraw shows the table on the whole terminal.
-func (s *stdio) redraw(more bool, runs []penstock.Run) error {
+func (s *stdio) redraw(columns *noun[penstock.Run], more bool, runs []penstock.Run) error {
 	_, height, err := term.GetSize(int(s.out.Fd()))
 	if err != nil || height < 5 {
 		height = 24
@@ -59,10 +59,10 @@ func (s *stdio) redraw(more bool, runs []penstock.Run) error {
 	shown := min(len(runs), height-3) // below a table are a line of ours and the cursor
 	rows := make([][]string, shown)
 	for i := range rows {
-		rows[i] = runNoun.row(runs[i])
+		rows[i] = columns.row(runs[i])
 	}
 	fmt.Fprint(s.out, "\x1b[H\x1b[J")
-	if err := s.table(runNoun.head, rows); err != nil {
+	if err := s.table(columns.head, rows); err != nil {
 		return err
 	}
 	text := "at " + clock(penstock.Now()) + "; Ctrl-C ends it"

@@ -67,46 +67,9 @@ func neutralTitle(text string, keep func(login string) bool) string {
 	return strings.Join(strings.Fields(neutralEverywhere(text, keep)), " ")
 }
 
-// visible removes characters that nobody sees and that change how others are read, in code, too. Lines end with \n.
+// visible removes characters that nobody sees, in code, too, but keeps a divider that has an effect.
 func visible(text string) string {
-	text = strings.ToValidUTF8(text, "\ufffd")
-	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(text)
-	var out strings.Builder
-	var last rune // that was kept
-	for i, r := range text {
-		if hidden(r) {
-			next, _ := utf8.DecodeRuneInString(text[i+utf8.RuneLen(r):])
-			if !joins(r, last, next) && (string(r) != divider || !divides(out.String())) {
-				continue
-			}
-		}
-		out.WriteRune(r)
-		last = r
-	}
-	return out.String()
-}
-
-// hidden reports whether a character has no shape of its own.
-func hidden(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t' || unicode.Is(unicode.Prepended_Concatenation_Mark, r):
-		return false
-	case r == 0x34F, r == 0x115F, r == 0x1160, r == 0x3164, r == 0xFFA0, r == 0x17B4, r == 0x17B5, r == 0x2800:
-		return true
-	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Variation_Selector)
-}
-
-// joins reports whether a hidden character belongs to a script or to a picture: between two characters that are not
-// ASCII, or a selector of a picture's form.
-func joins(r, last, next rune) bool {
-	switch r {
-	case 0x200C, 0x200D:
-		return last > unicode.MaxASCII && next > unicode.MaxASCII && !hidden(next)
-	case 0xFE0E, 0xFE0F:
-		return last > unicode.MaxASCII && !hidden(last) || next == 0x20E3
-	}
-	return false
+	return penstock.VisibleText(text, func(before string, r rune) bool { return string(r) == divider && divides(before) })
 }
 
 // divides reports whether a divider at the end of before has an effect: a text that is neutral stays as it is.
@@ -250,7 +213,7 @@ func decoded(text string) (with string, changes bool) {
 	switch {
 	case size != len(plain):
 		return "", false
-	case hidden(r):
+	case penstock.HiddenCharacter(r):
 		return "", true
 	}
 	ascii := r <= unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(ofReferences, r))

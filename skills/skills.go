@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-//go:embed add-mcp-server create-skill factory-files pr-comments svc-platform vendor-api
+//go:embed add-mcp-server create-skill factory-files factory-mcp pr-comments svc-platform vendor-api
 var files embed.FS
 
 // Reasons why this release does not have a skill.
@@ -22,8 +22,6 @@ const (
 	noTerminal = "The skill is for a terminal app, which Penstock does not have. The dashboard and the command line " +
 		"show runs."
 	noSettings = "The skill is for a desktop app, which Penstock does not have. The operator configures the server."
-	noFactory  = "This release has no MCP endpoint for factories. Use the HTTP API instead, as the skill svc-platform " +
-		"describes."
 )
 
 // catalog lists every id, in order. An entry with a reason has no skill.
@@ -33,7 +31,7 @@ var catalog = []penstock.BundledSkill{
 	{ID: "create-skill", Purpose: "Write a new skill, or improve one."},
 	{ID: "create-tab-config", Purpose: "Create a tab configuration of a terminal app.", Reason: noTerminal},
 	{ID: "factory-files", Purpose: "Write the files that define a factory."},
-	{ID: "factory-mcp", Purpose: "Work with a factory through its MCP endpoint.", Reason: noFactory},
+	{ID: "factory-mcp", Purpose: "Work with a factory through its MCP endpoint."},
 	{ID: "modify-settings", Purpose: "Change settings of a desktop app.", Reason: noSettings},
 	{ID: "pr-comments", Purpose: "Work through the review comments of a pull request."},
 	{ID: "svc-platform", Purpose: "Use the platform's own API from inside a run."},

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/netip"
 	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -39,6 +40,7 @@ type Options struct {
 	ValidatesPerMinute int            // validations of files without a key, of one client address; 0: no limit
 	TrustedProxies     []netip.Prefix // proxies whose X-Forwarded-For and X-Forwarded-Proto count
 	PlainNetworks      []netip.Prefix // whose clients may use plain HTTP, as those on loopback may
+	NoMCP              bool           // the factory MCP endpoint is off
 	CORSOrigins        []string       // origins whose pages may call the API; "*": all; empty: no origin
 
 	TempDir        string        // for uploads in progress; default: the system's folder
@@ -102,6 +104,9 @@ func New(o Options) *API {
 	}
 	a.unmatched = Route{Public: true, plain: true, handle: a.noRoute}
 	for _, route := range routes(a.handlers(o, metrics)) {
+		if o.NoMCP && slices.Contains(mcpPaths, route.Pattern) {
+			continue
+		}
 		route.Public = route.Public || route.Pattern == metricsPath && o.MetricsOpen
 		a.mux.HandleFunc(
 			route.Method+" "+route.Pattern, func(w http.ResponseWriter, r *http.Request) { a.serve(&route, w, r) },

@@ -29,6 +29,10 @@ func newAuthenticator(keys *access.Keys, sessions *access.Sessions, origin strin
 // authenticate finds the principal of the request's key, or of its session if it has no key.
 func (a *authenticator) authenticate(c *call) error {
 	if len(c.r.Header["Authorization"]) == 0 {
+		if c.route.keyOnly != nil {
+			c.challenge("")
+			return c.route.keyOnly()
+		}
 		if proofs := a.proofs(c); len(proofs) > 0 {
 			return a.resume(c, proofs)
 		}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"github.com/penstock-dev/penstock/api"
+	"github.com/penstock-dev/penstock/internal/control/factorymcp"
 	"github.com/penstock-dev/penstock/web"
 )
 
@@ -49,6 +50,7 @@ type handlers struct {
 	metrics page
 	docs    page
 	site    site
+	mcp     mcpEndpoint
 }
 
 // handlers connects the handlers with the rules.
@@ -99,5 +101,11 @@ func (a *API) handlers(o Options, m *metrics) *handlers {
 		metrics: page{o.Metrics},
 		docs:    page{api.Docs(o.PublicURL)},
 		site:    site{web.Handler(), o.PublicURL, a.noRoute},
+		mcp: mcpEndpoint{
+			server: factorymcp.New(factorymcp.Options{
+				API: a, PublicURL: o.PublicURL, Version: o.Version, Log: o.Log,
+			}),
+			rate: newKeyRate(factorymcp.CallsPerMinute, o.Rules.Keys), origin: o.PublicURL, origins: o.CORSOrigins,
+		},
 	}
 }

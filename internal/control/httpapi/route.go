@@ -24,13 +24,14 @@ type Route struct {
 	Who     string         // who calls it
 
 	handle     func(*call) error
-	limit      int64 // of the body in bytes; 0: maxJSON
-	unlimited  bool  // does not count against the rate of the key
-	unhurried  bool  // has no request timeout: a stream, a long poll, a transfer, or reading a repository
-	plain      bool  // also served over plain HTTP, because nothing in it is secret
-	streamBody bool  // the handler reads the body itself
-	status     int   // of the response that an idempotency key keeps; 0: 200
-	showsOnce  bool  // the response has a secret that is shown once
+	limit      int64        // of the body in bytes; 0: maxJSON
+	unlimited  bool         // does not count against the rate of the key
+	unhurried  bool         // has no request timeout: a stream, a long poll, a transfer, or reading a repository
+	plain      bool         // also served over plain HTTP, because nothing in it is secret
+	streamBody bool         // the handler reads the body itself
+	status     int          // of the response that an idempotency key keeps; 0: 200
+	showsOnce  bool         // the response has a secret that is shown once
+	keyOnly    func() error // a session is not enough; the error without a key
 }
 
 func (r *Route) bodyLimit() int64 {
@@ -85,6 +86,7 @@ func routes(h *handlers) []Route {
 		below(Base, outputRoutes(h)),
 		below(Base, accessRoutes(h)),
 		below(Base+"/worker", workerRoutes(h)),
+		mcpRoutes(h),
 		serverRoutes(h),
 	)
 }

@@ -15,8 +15,10 @@ func TestVisibleTextHasNoHiddenCharacters(t *testing.T) {
 		"tag\U000e0041\U000e007f, \ufeff": "tag, ",
 		"zero\u200bwidth\u200dword":       "zerowidthword",
 		"a\ufe0f\U000e0100b":              "ab",
-		"\u0646\u200c\u0645 \U0001f468\u200d\U0001f469 1\ufe0f\u20e3": "\u0646\u200c\u0645 \U0001f468\u200d\U0001f469 1\ufe0f\u20e3",
-		"bad \xff": "bad \ufffd",
+		"\u0646\u200c\u0645":              "\u0646\u200c\u0645",
+		"\U0001f468\u200d\U0001f469":      "\U0001f468\u200d\U0001f469",
+		"1\ufe0f\u20e3":                   "1\ufe0f\u20e3",
+		"bad \xff":                        "bad \ufffd",
 	} {
 		if got := penstock.VisibleText(text, nil); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)

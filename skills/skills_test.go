@@ -17,7 +17,9 @@ import (
 )
 
 // shipped lists the skills that users rely on.
-var shipped = []string{"add-mcp-server", "create-skill", "factory-files", "factory-mcp", "pr-comments", "svc-platform", "vendor-api"}
+var shipped = []string{
+	"add-mcp-server", "create-skill", "factory-files", "factory-mcp", "pr-comments", "svc-platform", "vendor-api",
+}
 
 func TestCatalog(t *testing.T) {
 	t.Parallel()
@@ -33,7 +35,7 @@ func TestCatalog(t *testing.T) {
 		}
 	}
 	want := []string{
-		"add-mcp-server", "change-keybinding", "create-skill", "create-tab-config", "factory-files", "factory-mcp", "factory-mcp",
+		"add-mcp-server", "change-keybinding", "create-skill", "create-tab-config", "factory-files", "factory-mcp",
 		"modify-settings", "pr-comments",
 		"svc-platform", "svcctrl", "tab-configs", "tui-migrate-setup", "update-tab-config", "vendor-api",
 	}

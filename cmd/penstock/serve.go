@@ -54,6 +54,7 @@ type serveCmd struct {
 	ShutdownDelay          time.Duration  `help:"How long to serve requests after SIGTERM while /readyz returns 503, so that load balancers use other servers. Set it to the time that they need to notice, such as 10s."`
 	AcceptLostSecrets      bool           `help:"Start although no key decrypts the stored secrets, because their keyset is lost. Set all secrets again, those of webhooks too, then omit the flag."`
 	MetricsOpen            bool           `help:"Serve /metrics without a key. By default it needs a key with the scope metrics:read."`
+	MCP                    string         `name:"mcp" enum:"on,off" default:"on" help:"Factory MCP endpoint at /mcp: on or off."`
 	CORSOrigin             []string       `placeholder:"ORIGIN" help:"Origin whose pages may call the API from a browser; repeatable. None by default."`
 }
 
@@ -299,6 +300,7 @@ func (b *back) api(cmd *serveCmd, ingress *webhook.Ingress, tracer trace.TracerP
 		RequestsPerMinute: cmd.LimitRequestsPerMinute, FailuresPerMinute: failuresPerMinute,
 		ValidatesPerMinute: cmd.LimitValidations,
 		TrustedProxies:     cmd.TrustedProxies, PlainNetworks: cmd.PlainHTTPFrom, CORSOrigins: cmd.CORSOrigin,
+		NoMCP:   cmd.MCP == "off",
 		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}), MetricsOpen: cmd.MetricsOpen,
 		Registerer: b.registry, Tracer: tracer,
 	})

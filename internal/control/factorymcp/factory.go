@@ -25,9 +25,10 @@ func (s *Server) factoryTools() []tool {
 		}, (*session).listFactories),
 		run(s, tool{
 			name: "get_factory_file_schema", title: "Get the schema of factory files",
-			description: "Returns the JSON Schema of one kind of factory file, or the list of the kinds.",
+			description: "Returns the JSON Schema of one kind of factory file, a large one in parts, or the list of the kinds.",
 			inputs: []input{
 				text("document", "Kind of file, such as factory, agent or automation. Without it: the list."),
+				number("offset", "next_offset of the part before."),
 			},
 		}, (*session).fileSchema),
 		run(s, tool{
@@ -125,6 +126,7 @@ func (s *session) listFactories(ctx context.Context, _ *mcp.CallToolRequest, arg
 
 type schemaArgs struct {
 	Document string `json:"document"`
+	Offset   int    `json:"offset"`
 }
 
 func (s *session) fileSchema(ctx context.Context, _ *mcp.CallToolRequest, args schemaArgs) (result, error) {
@@ -139,7 +141,19 @@ func (s *session) fileSchema(ctx context.Context, _ *mcp.CallToolRequest, args s
 	if args.Document == "" {
 		return result{facts: facts{"schemas": schema}}, nil
 	}
-	return result{facts: facts{"schema_version": schemaVersion, "schema": schema}}, nil
+	f := facts{"schema_version": schemaVersion, "schema_url": s.publicURL + "/api/v1/" + path}
+	whole := asText(schema)
+	if len(whole) <= maxText && args.Offset == 0 {
+		f["schema"] = schema
+		return result{facts: f}, nil
+	}
+	rest := whole[min(max(0, args.Offset), len(whole)):]
+	part := beginning(rest, maxPart)
+	f["offset"], f["schema_part"] = len(whole)-len(rest), part
+	if len(part) < len(rest) {
+		f["next_offset"] = len(whole) - len(rest) + len(part)
+	}
+	return result{facts: f}, nil
 }
 
 type validateArgs struct {

@@ -1,6 +1,7 @@
 package factorymcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -293,7 +294,7 @@ func (s *session) download(ctx context.Context, link string, size any) (content 
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxText+1))
 	if err != nil || resp.StatusCode != http.StatusOK || len(raw) > maxText || !utf8.Valid(raw) ||
-		strings.ContainsRune(string(raw), 0) {
+		bytes.IndexByte(raw, 0) >= 0 {
 		return "", false
 	}
 	return string(raw), true

@@ -257,7 +257,7 @@ func (s *session) once(
 	if err != nil {
 		return false, err
 	}
-	now := time.Now()
+	now := s.now()
 	minute := func(at time.Time) string {
 		return keyOf("equal", strconv.FormatInt(at.Unix()/int64(equalFor.Seconds()), 10), string(body))
 	}
@@ -308,15 +308,15 @@ func (s *session) sendNow(ctx context.Context, q request, result any) (repeated 
 	return resp.Header.Get("Idempotent-Replayed") == "true", read(resp, q.path, result)
 }
 
-// createdAt returns when a run was created. The zero time means that this caller cannot know it.
+// createdAt returns when a run was created; for a caller who may not know it, as if it were now.
 func (s *session) createdAt(ctx context.Context, id string) time.Time {
 	r, err := s.run(ctx, id)
 	if err != nil {
-		return time.Now()
+		return s.now()
 	}
 	at, err := time.Parse(time.RFC3339Nano, r.CreatedAt)
 	if err != nil {
-		return time.Now()
+		return s.now()
 	}
 	return at
 }

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -32,6 +33,8 @@ type Options struct {
 	PublicURL string       // the address for clients, without a slash at the end
 	Version   string       // of the server
 	Log       *slog.Logger // nil: no log
+
+	Now func() time.Time // nil: time.Now
 }
 
 // Server serves MCP requests that the caller has authenticated, limited and read.
@@ -42,14 +45,19 @@ type Server struct {
 	answers   http.Handler // with one JSON object
 	streams   http.Handler // with events, so that progress reaches the client
 	waits     slots
+	now       func() time.Time
 }
 
 // New makes a Server.
 func New(o Options) *Server {
 	s := &Server{
 		api: o.API, publicURL: strings.TrimRight(o.PublicURL, "/"),
+		now:   o.Now,
 		log:   cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		waits: slots{most: MaxWaits, taken: map[string]int{}},
+	}
+	if s.now == nil {
+		s.now = time.Now
 	}
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: "penstock-factory", Title: "Penstock factories", Version: cmp.Or(o.Version, "dev")},

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
@@ -40,7 +39,6 @@ func text(name, about string, values ...string) input {
 }
 
 func number(name, about string) input { return input{name: name, kind: "integer", about: about} }
-func flag(name, about string) input   { return input{name: name, kind: "boolean", about: about} }
 
 // definition describes the tool. Its schema is a plain object, because clients drop tools, or all tools of a server,
 // for schemas that they do not understand.
@@ -63,7 +61,8 @@ func (t *tool) definition() *mcp.Tool {
 	return &mcp.Tool{
 		Name: t.name, Title: t.title, Description: t.description, InputSchema: schema,
 		Annotations: &mcp.ToolAnnotations{
-			ReadOnlyHint: !t.writes, DestructiveHint: &t.destroys, IdempotentHint: !t.writes || t.repeats, OpenWorldHint: &t.open,
+			ReadOnlyHint: !t.writes, DestructiveHint: &t.destroys, IdempotentHint: !t.writes || t.repeats,
+			OpenWorldHint: &t.open,
 		},
 	}
 }
@@ -107,7 +106,7 @@ func (s *Server) failed(ctx context.Context, name string, err error) *mcp.CallTo
 		return failure(e.text)
 	}
 	if ctx.Err() == nil {
-		s.log.ErrorContext(ctx, "a tool failed", "tool", name, slog.Any("error", err))
+		s.log.ErrorContext(ctx, "a tool failed", "tool", name, "error", err)
 	}
 	return failure("internal error")
 }
@@ -148,7 +147,8 @@ func arguments[A any](t *tool, raw json.RawMessage) (args A, err error) {
 	}
 	if err := json.Unmarshal(raw, &args); err != nil {
 		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return args, fmt.Errorf("%s must be of type %s, not %s", e.Field, t.kind(e.Field), e.Value)
+			name := strings.TrimPrefix(e.Field, "page.") // its fields are embedded
+			return args, fmt.Errorf("%s must be of type %s, not %s", name, t.kind(name), e.Value)
 		}
 		return args, fmt.Errorf("the arguments of %s are not valid", t.name)
 	}

@@ -21,10 +21,11 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// internal reports whether a route is not part of the contract: routes of workers and supervisors,
-// and pages.
+// internal reports whether a route is not part of the contract: routes of workers and supervisors, pages, and the
+// MCP endpoint, which follows another standard.
 func internal(pattern string) bool {
-	return !strings.HasPrefix(pattern, httpapi.Base) || strings.HasPrefix(pattern, httpapi.Base+"/worker/")
+	return !strings.HasPrefix(pattern, httpapi.Base) || strings.HasPrefix(pattern, httpapi.Base+"/worker/") ||
+		strings.HasPrefix(pattern, httpapi.Base+"/mcp/")
 }
 
 func TestRoutesAndContractAgree(t *testing.T) {

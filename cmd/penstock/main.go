@@ -53,6 +53,7 @@ type cli struct {
 	Occurrences occurrencesCmd  `cmd:"" group:"client" help:"List what was due to start work, and what became of it."`
 	Usage       usageCmd        `cmd:"" ids:"none" group:"client" help:"Show what runs spend on models."`
 	Key         keyCmds         `cmd:"" group:"client" help:"Manage API keys."`
+	MCP         mcpCmds         `cmd:"" name:"mcp" group:"client" help:"Connect MCP clients, such as coding agents, with factories."`
 
 	Migrate migrateCmd  `cmd:"" group:"data" help:"Update the database schema to this version; serve also does this when it starts."`
 	Backup  backupCmd   `cmd:"" group:"data" help:"Back up everything the server stores to one file; safe while the server runs."`

@@ -72,7 +72,7 @@ func New(o Options) *Server {
 	}
 	s.addResources(server)
 	options := mcp.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, Logger: s.log, MaxRequestBodyBytes: MaxBody, PropagateRequestCancellation: true,
+		Stateless: true, JSONResponse: true, Logger: s.log, PropagateRequestCancellation: true,
 		// A proxy on this machine connects through loopback with the public host. A page cannot use a key that it does
 		// not have, and its Origin was checked.
 		DisableLocalhostProtection: true,

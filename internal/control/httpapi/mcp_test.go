@@ -309,6 +309,35 @@ func TestMCPChecksTheOriginButNotTheHost(t *testing.T) {
 	}
 }
 
+// An Idempotency-Key of the request is not the key of what its tools do.
+func TestMCPIgnoresTheIdempotencyKeyOfARequest(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	factory := w.newFactory("keys")
+	ids := map[string]bool{}
+	for _, note := range []string{"a", "b", "b"} {
+		a := w.do("POST", "/mcp", map[string]any{
+			"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+			"params": map[string]any{"name": "send_task", "arguments": map[string]any{"factory_uid": factory, "note": note}},
+		}, append(mcpHeaders, "Idempotency-Key", "one")...)
+		var got struct {
+			Result struct {
+				Data struct {
+					ID string `json:"factory_task_uid"`
+				} `json:"structuredContent"`
+			} `json:"result"`
+		}
+		a.into(t, &got)
+		if a.status != http.StatusOK || got.Result.Data.ID == "" {
+			t.Errorf("%s: %d %s", note, a.status, a.body)
+		}
+		ids[got.Result.Data.ID] = true
+	}
+	if len(ids) != 2 {
+		t.Errorf("%d tasks, want 2", len(ids))
+	}
+}
+
 func TestMCPCanBeOff(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(s *settings) { s.api.NoMCP = true })
@@ -658,6 +687,9 @@ func TestToolsReadFilesResultsAndEvents(t *testing.T) {
 	}
 	id := c.must("send_task", map[string]any{"factory_uid": factory, "note": "x"}).field("factory_task_uid")
 	g := w.work(w.svc.Executions.Control())
+	if a := w.do("POST", "/mcp", listTools, append(mcpHeaders, "Authorization", "Bearer "+g.a.APIKey)...); a.status != 403 {
+		t.Errorf("the key of a run: %d %s", a.status, a.body)
+	}
 	add := func(name, kind, content string) string {
 		body, contentType := form(t, "file", "@"+content, "filename", name, "mime_type", kind)
 		return w.must(http.StatusCreated, "POST", "/api/v1/agent/runs/"+id+"/artifacts", body,

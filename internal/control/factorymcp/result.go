@@ -17,7 +17,7 @@ const maxText = 16 << 10
 // facts are ids, states, numbers, times and links of this server: what the caller can rely on.
 type facts map[string]any
 
-// foreign is text of somebody else: of an agent, a repository, or whoever sent an event. It can contain anything.
+// foreign is text of somebody else: of an agent, a repository, or the sender of an event. It can contain anything.
 type foreign struct {
 	name   string // its key
 	origin string // who wrote it, for the model that reads it

@@ -143,7 +143,7 @@ func (e *events) scan(in *bufio.Reader) {
 
 // wait is one wait for a change of a run.
 type wait struct {
-	*session
+	session *session
 
 	req    *mcp.CallToolRequest
 	run    *runItem
@@ -177,7 +177,7 @@ func (w *wait) follow(ctx context.Context, stream *events) (result, error) {
 		case <-settled.C:
 			changed, err := w.look(ctx)
 			if changed || err != nil || heads == nil {
-				return waited(w.Server, w.run, w.cursor, changed), w.unlessOver(ctx, err)
+				return waited(w.session.Server, w.run, w.cursor, changed), w.unlessOver(ctx, err)
 			}
 		case <-report.C:
 			w.progress(ctx)
@@ -189,7 +189,7 @@ func (w *wait) follow(ctx context.Context, stream *events) (result, error) {
 
 // look reads the run. It reports whether its state is not what the caller knows.
 func (w *wait) look(ctx context.Context) (bool, error) {
-	r, err := w.root(ctx, w.run.ID)
+	r, err := w.session.root(ctx, w.run.ID)
 	if err != nil {
 		return false, err
 	}
@@ -202,7 +202,7 @@ func (w *wait) over(ctx context.Context) (result, error) {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return result{}, ctx.Err()
 	}
-	return waited(w.Server, w.run, w.cursor, false), nil
+	return waited(w.session.Server, w.run, w.cursor, false), nil
 }
 
 // unlessOver returns err, unless it only says that the time of the wait has passed.

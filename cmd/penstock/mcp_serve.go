@@ -17,8 +17,8 @@ import (
 type mcpServeCmd struct{}
 
 func (cmd *mcpServeCmd) Help() string {
-	return "Reads MCP messages from standard input, one per line, sends each to the server's endpoint with your key, and " +
-		"writes what comes back to standard output. For clients that cannot send a header, or that run where only this " +
+	return "Reads MCP messages from standard input, one per line, sends each to the server's endpoint with your key, " +
+		"and writes what comes back to standard output. For clients that cannot send a header, or that run where only this " +
 		"program has the key."
 }
 

@@ -63,7 +63,8 @@ func TestMCPServeConnectsAClientWithTheServer(t *testing.T) {
 	}
 	wrong := []string{"PENSTOCK_BASE_URL=" + s.URL, "PENSTOCK_API_KEY=psk_no"}
 	got = callWith(t, input, wrong, "mcp", "serve")
-	if !strings.Contains(got.out, `"id":7`) || !strings.Contains(got.out, `"error"`) || strings.Contains(got.out, "psk_no") {
+	if !strings.Contains(got.out, `"id":7`) || !strings.Contains(got.out, `"error"`) ||
+		strings.Contains(got.out, "psk_no") {
 		t.Errorf("with a wrong key: %s", got.out)
 	}
 }

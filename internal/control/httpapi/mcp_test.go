@@ -687,7 +687,9 @@ func TestToolsReadFilesResultsAndEvents(t *testing.T) {
 	}
 	id := c.must("send_task", map[string]any{"factory_uid": factory, "note": "x"}).field("factory_task_uid")
 	g := w.work(w.svc.Executions.Control())
-	if a := w.do("POST", "/mcp", listTools, append(mcpHeaders, "Authorization", "Bearer "+g.a.APIKey)...); a.status != 403 {
+	if a := w.do(
+		"POST", "/mcp", listTools, append(mcpHeaders, "Authorization", "Bearer "+g.a.APIKey)...,
+	); a.status != http.StatusForbidden {
 		t.Errorf("the key of a run: %d %s", a.status, a.body)
 	}
 	add := func(name, kind, content string) string {

@@ -313,28 +313,32 @@ func TestMCPChecksTheOriginButNotTheHost(t *testing.T) {
 func TestMCPIgnoresTheIdempotencyKeyOfARequest(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	factory := w.newFactory("keys")
+	id := w.mcp().must("send_task", map[string]any{
+		"factory_uid": w.newFactory("keys"), "note": "x",
+	}).field("factory_task_uid")
 	ids := map[string]bool{}
-	for _, note := range []string{"a", "b", "b"} {
+	for _, message := range []string{"a", "b", "b"} {
 		a := w.do("POST", "/mcp", map[string]any{
 			"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-			"params": map[string]any{"name": "send_task", "arguments": map[string]any{"factory_uid": factory, "note": note}},
+			"params": map[string]any{
+				"name": "message_foreman", "arguments": map[string]any{"factory_task_uid": id, "message": message},
+			},
 		}, append(mcpHeaders, "Idempotency-Key", "one")...)
 		var got struct {
 			Result struct {
 				Data struct {
-					ID string `json:"factory_task_uid"`
+					ID string `json:"followup_id"`
 				} `json:"structuredContent"`
 			} `json:"result"`
 		}
 		a.into(t, &got)
 		if a.status != http.StatusOK || got.Result.Data.ID == "" {
-			t.Errorf("%s: %d %s", note, a.status, a.body)
+			t.Errorf("%s: %d %s", message, a.status, a.body)
 		}
 		ids[got.Result.Data.ID] = true
 	}
-	if len(ids) != 2 {
-		t.Errorf("%d tasks, want 2", len(ids))
+	if len(ids) != 3 {
+		t.Errorf("%d messages, want 3", len(ids))
 	}
 }
 

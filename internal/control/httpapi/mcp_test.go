@@ -463,8 +463,13 @@ func TestATaskThatOnlyWaitsIsReported(t *testing.T) {
 		t.Errorf("%v", data)
 	}
 	// With one JSON object as the response, progress would never arrive (getnao/nao#913).
-	if message := <-reports; !strings.HasPrefix(message, "QUEUED, ") {
-		t.Errorf("progress %q", message)
+	select {
+	case message := <-reports:
+		if !strings.HasPrefix(message, "QUEUED, ") {
+			t.Errorf("progress %q", message)
+		}
+	case <-time.After(testkit.Patience * 5 * time.Second):
+		t.Error("no progress arrived")
 	}
 }
 

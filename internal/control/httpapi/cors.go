@@ -8,7 +8,8 @@ import (
 // The headers that pages of other origins may send and read (Fetch standard, "CORS protocol").
 const (
 	corsMethods = "GET, POST, PUT, PATCH, DELETE"
-	corsHeaders = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Penstock-Source, X-Request-Id"
+	corsHeaders = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Mcp-Method, Mcp-Name, " +
+		"Mcp-Protocol-Version, X-Penstock-Source, X-Request-Id"
 	corsExposed = "Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, " +
 		"X-Penstock-Ignored-Fields, X-Penstock-Warnings, X-Request-Id, X-Should-Retry"
 )

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/penstock-dev/penstock"
@@ -45,7 +46,19 @@ func (h mcpEndpoint) serve(c *call) error {
 // fromHere reports whether no page of a foreign origin has sent the request (MCP 2025-11-25, "Security Warning" of
 // Streamable HTTP). Programs send no Origin.
 func (h mcpEndpoint) fromHere(origin string) bool {
-	return origin == "" || origin == h.origin || slices.Contains(h.origins, origin) || slices.Contains(h.origins, "*")
+	return origin == "" || origin == h.origin || sameLoopback(origin, h.origin) || slices.Contains(h.origins, origin) ||
+		slices.Contains(h.origins, "*")
+}
+
+// sameLoopback reports whether both are addresses of one server on this machine, by any name that it has there.
+func sameLoopback(a, b string) bool {
+	x, errA := url.Parse(a)
+	y, errB := url.Parse(b)
+	if errA != nil || errB != nil || x.Scheme != y.Scheme || x.Port() != y.Port() {
+		return false
+	}
+	loopback := func(u *url.URL) bool { return u.Hostname() == "localhost" || hostAddr(u.Hostname()).IsLoopback() }
+	return loopback(x) && loopback(y)
 }
 
 // errNoMCPKey explains how to get a key, because the client of a person shows it.

@@ -296,11 +296,20 @@ func TestMCPChecksTheOriginButNotTheHost(t *testing.T) {
 	w := start(t, func(s *settings) { s.api.CORSOrigins = []string{"https://tools.example.com"} })
 	for origin, want := range map[string]int{
 		w.url: 200, "https://tools.example.com": 200, "https://evil.example.com": 403, "null": 403,
-		strings.Replace(w.url, "127.0.0.1", "localhost", 1): 403,
+		strings.Replace(w.url, "127.0.0.1", "localhost", 1): 200,
+		"http://localhost:1": 403, strings.Replace(w.url, "127.0.0.1", "localhost.example.com", 1): 403,
 	} {
 		if a := w.do("POST", "/mcp", listTools, append(mcpHeaders, "Origin", origin)...); a.status != want {
 			t.Errorf("%s: %d %s, want %d", origin, a.status, a.body, want)
 		}
+	}
+	preflight := w.do(
+		"OPTIONS", "/mcp", nil, "Authorization", "", "Origin", "https://tools.example.com",
+		"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "mcp-protocol-version",
+	)
+	if got := preflight.header.Get("Access-Control-Allow-Headers"); preflight.status != http.StatusNoContent ||
+		!strings.Contains(got, "Mcp-Protocol-Version") {
+		t.Errorf("preflight: %d %s", preflight.status, got)
 	}
 	r := w.request("POST", "/mcp", listTools, mcpHeaders...)
 	r.Host = "penstock.example.com"

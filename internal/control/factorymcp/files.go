@@ -74,18 +74,39 @@ func (s *session) conversation(ctx context.Context, _ *mcp.CallToolRequest, args
 	if resp.StatusCode >= http.StatusBadRequest {
 		return result{}, read(resp, "conversation", nil)
 	}
-	if err := p.read(json.NewDecoder(resp.Body)); err != nil {
+	if err := p.read(json.NewDecoder(resp.Body)); err != nil && !errors.Is(err, errPageFull) {
 		return result{}, fmt.Errorf("read the conversation: %w", err)
 	}
-	f := facts{"messages": p.total, "from": p.from, "returned": len(p.kept), "run_url": s.runURL(args.Task)}
-	if next := p.from + len(p.kept); next < p.total {
+	r := p.result(s.runURL(args.Task))
+	for !r.whole() && len(p.kept) > 1 {
+		half := len(p.kept) / 2
+		if p.newest {
+			p.kept = p.kept[len(p.kept)-half:]
+			p.from = p.total - half
+		} else {
+			p.kept = p.kept[:half]
+		}
+		r = p.result(s.runURL(args.Task))
+	}
+	return r, nil
+}
+
+func (p *messagePage) result(runURL string) result {
+	f := facts{"from": p.from, "returned": len(p.kept), "run_url": runURL}
+	if !p.more {
+		f["messages"] = p.total
+	}
+	if next := p.from + len(p.kept); p.more || next < p.total {
 		f["next_from"] = next
+	}
+	if p.cut {
+		f["truncated"] = true
 	}
 	r := result{facts: f}
 	if len(p.kept) > 0 {
 		r.foreign = []foreign{{"messages", "the people and agents of the conversation, and their tools", p.kept}}
 	}
-	return r, nil
+	return r
 }
 
 // messagePage keeps some messages of a conversation.
@@ -95,7 +116,12 @@ type messagePage struct {
 	newest bool // the last ones are kept
 	total  int
 	kept   []any
+	cut    bool // messages were cut
+	more   bool // messages follow that were not read
 }
+
+// errPageFull ends the reading of a conversation.
+var errPageFull = errors.New("the page is full")
 
 // read reads the object of a conversation, and of each step in it.
 func (p *messagePage) read(dec *json.Decoder) error {
@@ -119,9 +145,13 @@ func (p *messagePage) add(dec *json.Decoder) error {
 	if err := dec.Decode(&m); err != nil {
 		return err
 	}
+	if !p.newest && len(p.kept) == p.limit {
+		p.more = true
+		return errPageFull
+	}
 	number := p.total
 	p.total++
-	if !p.newest && (number < p.from || len(p.kept) == p.limit) {
+	if number < p.from && !p.newest {
 		return nil
 	}
 	if p.newest && len(p.kept) == p.limit {
@@ -132,6 +162,7 @@ func (p *messagePage) add(dec *json.Decoder) error {
 	for i, block := range m.Content {
 		c := cutter{texts: maxMessage, items: 50}
 		content[i] = c.value(block)
+		p.cut = p.cut || c.cut
 	}
 	p.kept = append(p.kept, map[string]any{"number": number, "role": m.Role, "content": content})
 	return nil
@@ -231,16 +262,21 @@ func (s *session) patch(ctx context.Context, args changesArgs) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	f := facts{"offset": args.Offset}
 	text := string(part)
-	if len(part) > maxPart {
-		text = beginning(text, maxPart)
-		f["next_offset"] = max(0, args.Offset) + len(text)
+	for size := maxPart; ; size /= 2 {
+		f := facts{"offset": args.Offset}
+		shown := beginning(text, size)
+		if len(shown) < len(text) {
+			f["next_offset"] = max(0, args.Offset) + len(shown)
+		}
+		r := result{f, []foreign{{"patch", "the agent and the repository", shown}}}
+		if r.whole() || size < 64 {
+			return r, nil
+		}
 	}
-	return result{f, []foreign{{"patch", "the agent and the repository", text}}}, nil
 }
 
-// maxPart is the size of a part of a patch. All of it fits into a result, also as JSON.
+// maxPart is the size of a part of a text. Less of it is returned if its form in JSON is much longer.
 const maxPart = maxText - 64
 
 type artifactArgs struct {
@@ -266,13 +302,17 @@ func (s *session) artifact(ctx context.Context, _ *mcp.CallToolRequest, args art
 	for _, name := range []string{"download_url", "content"} {
 		delete(a.Data, name)
 	}
-	if link != "" && !isText {
-		f["download_url"], f["expires_at"] = link, a.Data["expires_at"]
-	}
+	expires := a.Data["expires_at"]
 	delete(a.Data, "expires_at")
 	r := result{f, []foreign{{"artifact", "the agent that added it", a.Data}}}
 	if isText {
-		r.foreign = append(r.foreign, foreign{"content", "the agent that added it", content})
+		with := result{f, append(r.foreign, foreign{"content", "the agent that added it", content})}
+		if link == "" || with.whole() {
+			return with, nil
+		}
+	}
+	if link != "" {
+		f["download_url"], f["expires_at"] = link, expires
 	}
 	return r, nil
 }

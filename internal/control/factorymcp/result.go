@@ -40,12 +40,22 @@ func (r result) content() *mcp.CallToolResult {
 	texts, items := maxText, 1000
 	for {
 		built := r.build(texts, items)
-		if raw, err := json.Marshal(built); err == nil && len(raw) <= MaxResult-512 || texts < 64 {
+		if fits(built) || texts < 64 {
 			return built
 		}
 		texts, items = texts/2, max(items/2, 5)
 	}
 }
+
+// fits reports whether a result is small enough as JSON.
+func fits(built *mcp.CallToolResult) bool {
+	raw, err := json.Marshal(built)
+	return err == nil && len(raw) <= MaxResult-512 // the rest of the message
+}
+
+// whole reports whether the result loses nothing. A tool that returns parts makes them smaller otherwise, so that its
+// next part begins where this one ends.
+func (r result) whole() bool { return fits(r.build(maxText, 1000)) }
 
 // build limits texts to so many bytes, and lists to so many items.
 func (r result) build(texts, items int) *mcp.CallToolResult {

@@ -624,8 +624,8 @@ func TestResultsOfToolsAreBounded(t *testing.T) {
 		"factory_uid": factory, "note": strings.Repeat("<&>\n", 40_000),
 	}).field("factory_task_uid")
 	g := w.work(w.svc.Executions.Control())
-	for range 60 {
-		g.append(g.say(strings.Repeat("\"<x>\\", 10_000)))
+	for range 20 {
+		g.append(g.say(strings.Repeat("\"<x>\\", 1_500)))
 	}
 	for name, args := range map[string]map[string]any{
 		"get_task":         {"factory_task_uid": id},
@@ -638,9 +638,31 @@ func TestResultsOfToolsAreBounded(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v, truncated %v", name, len(raw), err, data["truncated"])
 		}
 	}
-	from := c.must("get_conversation", map[string]any{"factory_task_uid": id, "from": 3, "limit": 2})
-	if from.data["from"] != 3.0 || from.data["returned"] != 2.0 || from.data["next_from"] != 5.0 {
-		t.Errorf("a page: %.300s", from.text)
+	newest := c.must("get_conversation", map[string]any{"factory_task_uid": id})
+	all, _ := newest.data["messages"].(float64)
+	first, _ := newest.data["from"].(float64)
+	if returned, _ := newest.data["returned"].(float64); returned == 0 || first+returned != all {
+		t.Errorf("the newest of %v messages: %v from %v", all, returned, first)
+	}
+	var numbers []float64 // of the messages of all pages
+	for next := any(0); next != nil; {
+		page := c.must("get_conversation", map[string]any{"factory_task_uid": id, "from": next, "limit": 7})
+		untrusted, _ := page.data["untrusted"].(map[string]any)
+		messages, _ := untrusted["messages"].([]any)
+		for _, m := range messages {
+			object, _ := m.(map[string]any)
+			number, _ := object["number"].(float64)
+			numbers = append(numbers, number)
+		}
+		next = page.data["next_from"]
+	}
+	for i, number := range numbers {
+		if number != float64(i) {
+			t.Fatalf("the pages have the messages %v", numbers)
+		}
+	}
+	if len(numbers) != int(all) || all < 20 {
+		t.Errorf("the pages have %d of %v messages", len(numbers), all)
 	}
 }
 
@@ -720,7 +742,9 @@ func TestToolsReadFilesResultsAndEvents(t *testing.T) {
 	if text.untrusted("content") != `"# Done"` || text.field("download_url") != "" {
 		t.Errorf("a text: %s", text.text)
 	}
-	for name, content := range map[string]string{"large.md": strings.Repeat("x", 17<<10), "a.png": "\x89PNG\xff\x00"} {
+	for name, content := range map[string]string{
+		"large.md": strings.Repeat("x", 17<<10), "tags.md": strings.Repeat("<", 16<<10), "a.png": "\x89PNG\xff\x00",
+	} {
 		got := c.must("get_artifact", map[string]any{"artifact_uid": add(name, "image/png", content)})
 		if !strings.HasPrefix(got.field("download_url"), w.url+"/api/v1/downloads/") || got.field("expires_at") == "" {
 			t.Errorf("%s: %s", name, got.text)

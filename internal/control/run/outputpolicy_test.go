@@ -57,12 +57,12 @@ func TestNothingWidensTheOutputsOfARun(t *testing.T) {
 		lead, wide := agentOf(w.T, f, "lead"), agentOf(w.T, f, "wide")
 		ofLead := penstock.OutputPolicy{
 			OpenLimit: 8, Base: [][]string{{"release/*"}}, Labels: []string{"top"}, Reviewers: []string{"octocat"},
-			Limits: penstock.OutputLimits{PullRequest: 2, Comment: 7}, Approval: "never",
+			Limits: penstock.OutputLimits{PullRequest: 2, Comment: 7}, Approval: "never", Status: "comment",
 			Followups: penstock.FollowupPolicy{Checks: 3},
 		}
 		ofWide := penstock.OutputPolicy{
 			OpenLimit: 50, Base: [][]string{{"**"}}, Labels: []string{"wide"},
-			Limits: penstock.OutputLimits{PullRequest: 9, Comment: 9}, Approval: "never",
+			Limits: penstock.OutputLimits{PullRequest: 9, Comment: 9}, Approval: "never", Status: "comment",
 			Followups: penstock.FollowupPolicy{Checks: 3},
 		}
 		w.wantOutputs("without an agent", w.Create(penstock.RunRequest{Prompt: "a"}).ID, penstock.DefaultOutputPolicy())

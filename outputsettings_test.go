@@ -129,7 +129,11 @@ func TestARequestOnlyNarrowsAnOutputPolicy(t *testing.T) {
 			nil,
 			func(p *penstock.OutputPolicy) { p.Approval = "always" },
 		},
-		{"no status", none, penstock.OutputSettings{Status: "none"}, nil, func(p *penstock.OutputPolicy) { p.Status = "none" }},
+		{
+			"no status", none,
+			penstock.OutputSettings{Status: "none"},
+			nil, func(p *penstock.OutputPolicy) { p.Status = "none" },
+		},
 		{"a status", silent, penstock.OutputSettings{Status: "comment"}, []string{"/outputs/status"}, nil},
 		{"the same status", none, penstock.OutputSettings{Status: "comment"}, nil, func(*penstock.OutputPolicy) {}},
 		{"the same approval", none, penstock.OutputSettings{Approval: "protected"}, nil, func(*penstock.OutputPolicy) {}},

@@ -61,7 +61,9 @@ func TestWeb(t *testing.T) {
 // The server chooses the address. A program gets only a web address.
 func TestWebOfAHostileServer(t *testing.T) {
 	t.Parallel()
-	for _, link := range []string{"file:///etc/passwd", "file://host/x", "--help", "javascript:alert(1)", "/runs/r", "https:x", ""} {
+	for _, link := range []string{
+		"file:///etc/passwd", "file://host/x", "--help", "javascript:alert(1)", "/runs/r", "https:x", "",
+	} {
 		s := script(t, responds(200, `{"run_id":"r","state":"QUEUED","session_link":"`+link+`"}`))
 		program, opened := opener(t)
 		call(t, append(s.env(), "BROWSER="+program), "run", "get", "r", "--web").want(t, 0, s.URL+"/runs/r\n")

@@ -200,8 +200,8 @@ func TestAnIssueOfARealGiteaIsMerged(t *testing.T) {
 			"url": s.URL + "/webhooks/f/" + f.UID, "content_type": "json", "secret": f.Secret,
 		},
 		"events": []string{
-			"push", "issues", "issue_comment", "pull_request", "pull_request_comment", "pull_request_review_approved", "pull_request_review_rejected",
-			"pull_request_review_comment", "status",
+			"push", "issues", "issue_comment", "pull_request", "pull_request_comment",
+			"pull_request_review_approved", "pull_request_review_rejected", "pull_request_review_comment", "status",
 		},
 	})
 	type comment struct {

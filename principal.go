@@ -1,6 +1,10 @@
 package penstock
 
-import "slices"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // Scope is a permission of an API key.
 type Scope string
@@ -18,6 +22,7 @@ const (
 	ScopeKeysManage      Scope = "keys:manage"
 	ScopeEventsManage    Scope = "events:manage" // event endpoints
 	ScopeForgesManage    Scope = "forges:manage" // connections to forges
+	ScopeAccessManage    Scope = "access:manage" // users, service accounts and grants
 	ScopeMetricsRead     Scope = "metrics:read"  // GET /metrics
 	ScopeAdmin           Scope = "admin"
 	// A worker needs ScopeWorker. The key of an execution has ScopeOwnRun. Only an admin can give
@@ -31,7 +36,7 @@ func Scopes() []Scope {
 	return []Scope{
 		ScopeRunsRead, ScopeRunsWrite, ScopeFactoriesRead, ScopeFactoriesManage,
 		ScopeSecretsUse, ScopeSecretsManage, ScopeKeysManage, ScopeEventsManage,
-		ScopeForgesManage, ScopeMetricsRead, ScopeWorker, ScopeAdmin,
+		ScopeForgesManage, ScopeAccessManage, ScopeMetricsRead, ScopeWorker, ScopeAdmin,
 	}
 }
 
@@ -43,7 +48,11 @@ type Principal struct {
 	Makers []string
 	Actor  Actor
 	Scopes []Scope
-	RunID  string // of an execution's own key
+	// Roles are what the member who owns the key has been granted, and Withheld the scopes of the key that they do not
+	// include. Both are nil for the key of an agent.
+	Roles    []Role
+	Withheld []Scope
+	RunID    string // of an execution's own key
 	// Execution is the number of this execution.
 	Execution int
 	// ExpiresAt is when the key expires; 0: never. Keys and sessions that it creates expire with
@@ -60,6 +69,19 @@ func (p Principal) IsAgent() bool { return p.AgentUID != "" || p.RunID != "" }
 func (p Principal) May(scope Scope) bool {
 	return slices.Contains(p.Scopes, scope) || slices.Contains(p.Scopes, ScopeAdmin) ||
 		scope == ScopeFactoriesRead && slices.Contains(p.Scopes, ScopeFactoriesManage)
+}
+
+// Lacks says why p has not the scope, after the words "the key".
+func (p Principal) Lacks(scope Scope) string {
+	had := Principal{Scopes: p.Withheld}
+	if !had.May(scope) {
+		return fmt.Sprintf("lacks the scope %s", scope)
+	}
+	roles := "no role"
+	if len(p.Roles) > 0 {
+		roles = "only the role " + string(p.Roles[len(p.Roles)-1])
+	}
+	return fmt.Sprintf("has the scope %s, but its owner has not: %s has %s", scope, cmp.Or(p.Actor.DisplayName, p.Actor.UID), roles)
 }
 
 // PaidBy lists the keys that pay for what p causes: its own, and those that made it.

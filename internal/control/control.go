@@ -53,6 +53,9 @@ func New(d run.Deps) *Rules {
 		OnSecretChange: func(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error {
 			return r.Webhooks.FollowSecret(ctx, tx, p, name, value)
 		},
+		OnDisable: func(ctx context.Context, tx *store.Tx, team, uid string) error {
+			return r.Schedules.PauseOf(ctx, tx, team, uid)
+		},
 	})
 	r.forges = forge.New(forge.Options{
 		Store: d.Store, Keyset: d.Keyset, Responses: r.Responses, Log: d.Log, PublicURL: d.PublicURL,

@@ -20,6 +20,8 @@ type Options struct {
 	// OnSecretChange is called with the next value of a managed secret, in the
 	// transaction that stores it.
 	OnSecretChange func(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error
+	// OnDisable is called with the UID of a member that is disabled or deleted, in the transaction that stores it.
+	OnDisable func(ctx context.Context, tx *store.Tx, team, uid string) error
 }
 
 // Responses stores the responses to requests with an Idempotency-Key.
@@ -59,6 +61,7 @@ type Secrets struct {
 type Rules struct {
 	Responses *Responses
 	Keys      *Keys
+	Members  *Members
 	Sessions  *Sessions
 	Secrets   *Secrets
 }
@@ -70,6 +73,7 @@ func New(o Options) Rules {
 	return Rules{
 		Responses: responses,
 		Keys:      keys,
+		Members:  &Members{store: o.Store, responses: responses, disabled: o.OnDisable},
 		Sessions:  &Sessions{store: o.Store, keys: keys, sessionLimits: o.Sessions.orDefault()},
 		Secrets: &Secrets{
 			store: o.Store, keyset: o.Keyset, responses: responses, maxSecrets: o.MaxSecrets, changed: o.OnSecretChange,

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -22,6 +23,13 @@ type KeyRequest struct {
 	Scopes           []penstock.Scope `json:"scopes"`
 	ExpiresInSeconds int64            `json:"expires_in_seconds,omitzero"` // 0: with the key that creates it, or never
 	AgentUID         string           `json:"agent_uid,omitempty"`         // acts as this agent
+	OwnerUID         string           `json:"owner_uid,omitempty"`         // the user or service account; "": the caller
+	Role             penstock.Role    `json:"role,omitempty"`              // instead of Scopes: its scopes
+}
+
+// KeyChange changes a key.
+type KeyChange struct {
+	OwnerUID string `json:"owner_uid"` // the user or service account that it belongs to from now on
 }
 
 // Me describes the caller.
@@ -30,7 +38,13 @@ type Me struct {
 	Actor  penstock.Actor   `json:"actor"`
 	KeyUID string           `json:"key_uid,omitempty"`
 	Scopes []penstock.Scope `json:"scopes"`
+	Grants []MyGrant        `json:"grants,omitzero"`
 	RunID  string           `json:"run_id,omitempty"`
+}
+
+// MyGrant is a role of the caller.
+type MyGrant struct {
+	Role penstock.Role `json:"role"`
 }
 
 // AgentActor returns an agent as an actor.
@@ -88,10 +102,15 @@ func (s *Keys) Authenticate(ctx context.Context, key string) (penstock.Principal
 // principalOf returns the principal of a key and marks the key as used.
 func (s *Keys) principalOf(k store.KeyRow) penstock.Principal {
 	s.usedKeys.Mark(k.UID)
-	return penstock.Principal{
+	p := penstock.Principal{
 		Team: k.Team, KeyUID: k.UID, Makers: k.Makers, Actor: k.Owner, Scopes: k.Scopes, ExpiresAt: k.ExpiresAt,
 		AgentUID: k.AgentUID,
 	}
+	if k.Member != "" {
+		p.Roles = k.Roles
+		p.Scopes, p.Withheld = k.Member.Narrow(k.Scopes, k.Roles)
+	}
+	return p
 }
 
 func (s *Keys) authenticateExecution(ctx context.Context, hash string, refused error) (penstock.Principal, error) {
@@ -148,14 +167,17 @@ func (s *Keys) Bootstrap(ctx context.Context, key string) (made bool, result str
 // shown returns the part of a key that users see: 8 of its 43 characters.
 func shown(key string) string { return key[:len(keyPrefix)+8] }
 
-// Create creates a key for the caller or for an agent. Only this response has its secret. The
-// key cannot have a scope that the caller does not have, and cannot expire later than the
-// caller's key.
+// Create creates a key for the caller, for another member of the team or for an agent. Only this response has its
+// secret. The key cannot have a scope that the caller does not have, and cannot expire later than the caller's key.
 func (s *Keys) Create(ctx context.Context, p penstock.Principal, req KeyRequest) (penstock.Key, error) {
 	if err := Require(p, penstock.ScopeKeysManage); err != nil {
 		return penstock.Key{}, err
 	}
-	if err := checkKey(p, req); err != nil {
+	req, err := scopesOf(req)
+	if err == nil {
+		err = checkKey(p, req)
+	}
+	if err != nil {
 		return penstock.Key{}, err
 	}
 	key := NewKey()
@@ -174,10 +196,7 @@ func (s *Keys) Create(ctx context.Context, p penstock.Principal, req KeyRequest)
 			p.ExpiresAt.Sub(k.CreatedAt)/time.Second)
 	}
 	return Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Key, error) {
-		if err := setAgent(ctx, tx, p, &k); err != nil {
-			return k, err
-		}
-		if err := tx.Keys().AddPrincipal(ctx, p.Team, k.Owner); err != nil {
+		if err := setOwner(ctx, tx, p, req.OwnerUID, &k); err != nil {
 			return k, err
 		}
 		makers, err := Payers(ctx, tx, p.Team, p.PaidBy(), "create the new key with the key that made this one")
@@ -186,6 +205,116 @@ func (s *Keys) Create(ctx context.Context, p penstock.Principal, req KeyRequest)
 		}
 		return k, tx.Keys().Add(ctx, store.KeyRow{Key: k, Team: p.Team, Hash: HashKey(key), Makers: makers})
 	})
+}
+
+// scopesOf gives a request for a role the scopes of the role.
+func scopesOf(req KeyRequest) (KeyRequest, error) {
+	if req.Role == "" {
+		return req, nil
+	}
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	checkRole(bad, req.Role)
+	if len(req.Scopes) > 0 {
+		bad("/role", "stands for its scopes: name a role or scopes, and not both")
+	}
+	if errs != nil {
+		return req, penstock.InvalidFields(errs...)
+	}
+	req.Scopes = req.Role.Scopes()
+	return req, nil
+}
+
+// setOwner decides who owns a new key, and stores its name.
+func setOwner(ctx context.Context, tx *store.Tx, p penstock.Principal, owner string, k *penstock.Key) error {
+	switch {
+	case owner == "":
+		if err := setAgent(ctx, tx, p, k); err != nil {
+			return err
+		}
+		return tx.Keys().AddPrincipal(ctx, p.Team, k.Owner)
+	case k.AgentUID != "":
+		return penstock.Invalid("/owner_uid", "cannot be together with agent_uid: the key of an agent belongs to the agent")
+	}
+	m, err := ownerOf(ctx, tx, p, owner)
+	if err != nil {
+		return err
+	}
+	if _, withheld := m.Type.Narrow(k.Scopes, m.Roles); len(withheld) > 0 {
+		return penstock.Invalid(
+			"/scopes", "the owner %s lacks %s; grant a role first, or give the key fewer scopes",
+			cmp.Or(m.DisplayName, m.UID), request.Enumerated(withheld),
+		)
+	}
+	k.Owner = m.Actor()
+	return nil
+}
+
+// ownerOf reads the member who is to own a key, until the transaction ends. The caller acts for others with it, so it
+// may be nobody who may do more than the caller.
+func ownerOf(ctx context.Context, tx *store.Tx, p penstock.Principal, uid string) (m store.MemberRow, err error) {
+	if err := mayManage(p); err != nil {
+		return m, err
+	}
+	for _, of := range []penstock.MemberType{penstock.MemberUser, penstock.MemberServiceAccount} {
+		if m, err = tx.Members().Lock(ctx, p.Team, of, uid); penstock.CodeOf(err) != penstock.CodeNotFound {
+			break
+		}
+	}
+	switch {
+	case penstock.CodeOf(err) == penstock.CodeNotFound:
+		return m, penstock.Invalid("/owner_uid", "the team has no user or service account %.80q", uid)
+	case err != nil:
+		return m, err
+	case m.DisabledAt != 0:
+		return m, penstock.Invalid("/owner_uid", "%s is disabled", cmp.Or(m.DisplayName, m.UID))
+	}
+	return m, outranked(p, m.Roles...)
+}
+
+// Assign gives a key to another member, from the next request on: what it does is the new owner's, and it may do at
+// most what the new owner may.
+func (s *Keys) Assign(ctx context.Context, p penstock.Principal, uid string, req KeyChange) (penstock.Key, error) {
+	if err := Require(p, penstock.ScopeKeysManage); err != nil {
+		return penstock.Key{}, err
+	}
+	if req.OwnerUID == "" {
+		return penstock.Key{}, penstock.Invalid("/owner_uid", "is required: the uid of a user or service account")
+	}
+	return Act(ctx, s.responses, p, func(tx *store.Tx) (key penstock.Key, err error) {
+		return key, keepAdmin(ctx, tx, p.Team, func() error {
+			key, err = assign(ctx, tx, p, uid, req.OwnerUID)
+			return err
+		})
+	})
+}
+
+func assign(ctx context.Context, tx *store.Tx, p penstock.Principal, uid, owner string) (penstock.Key, error) {
+	m, err := ownerOf(ctx, tx, p, owner)
+	if err != nil {
+		return penstock.Key{}, err
+	}
+	k, err := tx.Keys().Find(ctx, p.Team, uid)
+	if err != nil {
+		return penstock.Key{}, err
+	}
+	if k.AgentUID != "" {
+		return penstock.Key{}, penstock.Errorf(penstock.CodeConflict, "the key belongs to an agent, and stays with it")
+	}
+	if err := outranked(p, k.Roles...); err != nil {
+		return penstock.Key{}, err
+	}
+	for _, scope := range k.Scopes {
+		if !p.May(scope) {
+			return penstock.Key{}, penstock.Errorf(
+				penstock.CodeNotAuthorized, "the key has the scope %s, which the caller lacks", scope,
+			)
+		}
+	}
+	k.Owner = m.Actor()
+	return k.Key, tx.Keys().Own(ctx, p.Team, uid, owner)
 }
 
 // maxPayers is how many keys may pay for one thing: what a key does, or the runs of a schedule.
@@ -298,7 +427,11 @@ func (s *Keys) Revoke(ctx context.Context, p penstock.Principal, uid string) err
 
 // Me returns the caller.
 func (s *Keys) Me(p penstock.Principal) Me {
-	return Me{Team: p.Team, Actor: p.Actor, KeyUID: p.KeyUID, Scopes: p.Scopes, RunID: p.RunID}
+	me := Me{Team: p.Team, Actor: p.Actor, KeyUID: p.KeyUID, Scopes: p.Scopes, RunID: p.RunID}
+	for _, role := range p.Roles {
+		me.Grants = append(me.Grants, MyGrant{role})
+	}
+	return me
 }
 
 // Touch records when keys were used.

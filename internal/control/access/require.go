@@ -13,7 +13,7 @@ func Require(p penstock.Principal, scope penstock.Scope) error {
 	if p.May(scope) {
 		return nil
 	}
-	return penstock.Errorf(penstock.CodeNotAuthorized, "this needs the scope %s, which the key does not have", scope)
+	return penstock.Errorf(penstock.CodeNotAuthorized, "this needs the scope %s; the key %s", scope, p.Lacks(scope))
 }
 
 // RefuseAgent returns an error if the caller has the key of an agent. An agent could have it in its

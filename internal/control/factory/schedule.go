@@ -158,6 +158,38 @@ func (s *Schedules) Pause(ctx context.Context, p penstock.Principal, id string) 
 	})
 }
 
+// orphaned is why a schedule without its creator starts nothing.
+const orphaned = "Its creator is disabled or deleted."
+
+// PauseOf pauses the schedules of a member who is disabled or deleted.
+func (s *Schedules) PauseOf(ctx context.Context, tx *store.Tx, team, creator string) error {
+	rows, err := tx.Schedules().LockOf(ctx, team, creator)
+	if err != nil {
+		return err
+	}
+	now := penstock.Now()
+	for _, before := range rows {
+		r := before
+		r.Enabled = false
+		if err := changeTimes(ctx, tx, before, r, now); err != nil {
+			return err
+		}
+		if err := planSchedule(&r, now); err != nil {
+			return err
+		}
+		if err := tx.Schedules().Set(ctx, r); err != nil {
+			return err
+		}
+		if err := tx.Automations().SetHealth(ctx, healthOfSchedule(r), now); err != nil {
+			return err
+		}
+		if err := tx.Schedules().Ticked(ctx, r.ID, 0, orphaned); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Resume makes a paused schedule fire again at its next time. Times that passed during the
 // pause are skipped. It does nothing if the schedule is not paused.
 func (s *Schedules) Resume(ctx context.Context, p penstock.Principal, id string) (penstock.Schedule, error) {
@@ -167,6 +199,11 @@ func (s *Schedules) Resume(ctx context.Context, p penstock.Principal, id string)
 	return s.changeSchedule(ctx, p, id, func(tx *store.Tx, r *store.ScheduleRow, now penstock.Time) error {
 		if r.Enabled && r.Paused == nil {
 			return errUnchanged
+		}
+		if r.Orphaned != 0 {
+			return penstock.Errorf(
+				penstock.CodeConflict, "the creator of the schedule is disabled or deleted: create it again, or enable the user",
+			)
 		}
 		if uid := r.EnvironmentID(); uid != "" {
 			err := tx.Environments().Use(ctx, p.Team, uid)

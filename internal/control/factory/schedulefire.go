@@ -114,7 +114,10 @@ func (s *Schedules) tickOf(
 	ctx context.Context, r store.ScheduleRow, with []store.AutomationRow, at, now penstock.Time,
 ) (tick, error) {
 	own := candidate{row: sourceOf(r).occurrence(at, "")}
-	if own.paused(r.Paused, "schedule") {
+	if r.Orphaned != 0 { // since before its creator was disabled
+		own.full(orphaned)
+	}
+	if r.Orphaned != 0 || own.paused(r.Paused, "schedule") {
 		all, err := s.candidatesWith(ctx, r, with, at, now)
 		return newTick(r.Overlap, append([]candidate{own}, all...)), err
 	}

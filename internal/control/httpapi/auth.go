@@ -147,7 +147,7 @@ func (c *call) authorize() error {
 	}
 	if scope := c.route.Scope; scope != anyKey && !p.May(scope) {
 		c.challenge(fmt.Sprintf(`, error="insufficient_scope", scope="%s"`, scope))
-		return penstock.Errorf(penstock.CodeNotAuthorized, "this key lacks the scope %s", scope)
+		return penstock.Errorf(penstock.CodeNotAuthorized, "this key %s", p.Lacks(scope))
 	}
 	return nil
 }

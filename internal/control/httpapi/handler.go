@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/api"
 	"github.com/penstock-dev/penstock/internal/control/factorymcp"
 	"github.com/penstock-dev/penstock/web"
@@ -42,6 +43,9 @@ type handlers struct {
 	usage    usage
 	secrets  secrets
 	keys     keys
+	users    members
+	services members
+	grants   grants
 	sessions sessions
 
 	control workerControl
@@ -91,6 +95,9 @@ func (a *API) handlers(o Options, m *metrics) *handlers {
 		usage:    usage{svc.Usage},
 		secrets:  secrets{svc.Secrets},
 		keys:     keys{svc.Keys},
+		users:       members{svc.Members, penstock.MemberUser, "users"},
+		services:    members{svc.Members, penstock.MemberServiceAccount, "service_accounts"},
+		grants:      grants{svc.Members},
 		sessions: sessions{svc.Sessions, a.auth, a.rate},
 
 		control: workerControl{svc.Executions.Control(), a.shutdown},

@@ -29,6 +29,14 @@ func (h keys) revoke(c *call) error {
 	return c.done(h.rules.Revoke(c.ctx(), c.principal, c.param("uid")))
 }
 
+func (h keys) assign(c *call) error {
+	var req access.KeyChange
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	return c.ok(h.rules.Assign(c.ctx(), c.principal, c.param("uid"), req))
+}
+
 func (h keys) me(c *call) error {
 	return c.respond(http.StatusOK, h.rules.Me(c.principal))
 }

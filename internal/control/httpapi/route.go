@@ -56,6 +56,7 @@ const (
 	keysManage    = penstock.ScopeKeysManage
 	eventsManage  = penstock.ScopeEventsManage
 	forgesManage  = penstock.ScopeForgesManage
+	accessManage  = penstock.ScopeAccessManage
 	worker        = penstock.ScopeWorker
 
 	metricsRead = penstock.ScopeMetricsRead
@@ -85,6 +86,9 @@ func routes(h *handlers) []Route {
 		below(Base, forgeRoutes(h)),
 		below(Base, outputRoutes(h)),
 		below(Base, accessRoutes(h)),
+		below(Base, memberRoutes("/users", &h.users)),
+		below(Base, memberRoutes("/service-accounts", &h.services)),
+		below(Base, grantRoutes(h)),
 		below(Base+"/worker", workerRoutes(h)),
 		mcpRoutes(h),
 		serverRoutes(h),
@@ -571,6 +575,37 @@ func endpointRoutes(h *handlers) []Route {
 	}
 }
 
+// memberRoutes lists the routes of the members at a path.
+func memberRoutes(path string, h *members) []Route {
+	return []Route{
+		{
+			Method: post, Pattern: path, Scope: accessManage, handle: h.create, status: http.StatusCreated,
+			Who: "admins: dashboard, CLI",
+		},
+		{Method: get, Pattern: path, Scope: accessManage, handle: h.listAll, Who: "admins: dashboard, CLI"},
+		{Method: get, Pattern: path + "/{uid}", Scope: accessManage, handle: h.read, Who: "admins: dashboard, CLI"},
+		{
+			Method: patch, Pattern: path + "/{uid}", Scope: accessManage, handle: h.update,
+			Who: "admins, when somebody leaves",
+		},
+		{Method: remove, Pattern: path + "/{uid}", Scope: accessManage, handle: h.delete, Who: "admins: dashboard, CLI"},
+	}
+}
+
+func grantRoutes(h *handlers) []Route {
+	return []Route{
+		{
+			Method: post, Pattern: "/grants", Scope: accessManage, handle: h.grants.create, status: http.StatusCreated,
+			Who: "admins: dashboard, CLI",
+		},
+		{Method: get, Pattern: "/grants", Scope: accessManage, handle: h.grants.list, Who: "admins: dashboard, CLI"},
+		{
+			Method: remove, Pattern: "/grants/{uid}", Scope: accessManage, handle: h.grants.delete,
+			Who: "admins: dashboard, CLI",
+		},
+	}
+}
+
 func accessRoutes(h *handlers) []Route {
 	return []Route{
 		{
@@ -591,6 +626,7 @@ func accessRoutes(h *handlers) []Route {
 		},
 		{Method: get, Pattern: "/keys", Scope: keysManage, handle: h.keys.list, Who: "admins"},
 		{Method: remove, Pattern: "/keys/{uid}", Scope: keysManage, handle: h.keys.revoke, Who: "admins, in an emergency"},
+		{Method: patch, Pattern: "/keys/{uid}", Scope: keysManage, handle: h.keys.assign, Who: "admins, after an upgrade"},
 		{
 			Method: get, Pattern: "/me", Scope: anyKey, OwnRun: true, handle: h.keys.me,
 			Who: "clients that check the scopes of their key",

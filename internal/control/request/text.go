@@ -38,11 +38,18 @@ func Name(bad func(pointer, format string, args ...any), name string, required b
 	switch {
 	case name == "" && required:
 		bad(pointer, "is required")
-	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		bad(pointer, "must not contain control characters")
 	default:
-		Text(bad, pointer, name, MaxName)
+		Printable(bad, pointer, name, MaxName)
 	}
+}
+
+// Printable returns an error if a text has control characters, is too long or PostgreSQL cannot store it.
+func Printable(bad func(pointer, format string, args ...any), pointer, text string, limit int) {
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		bad(pointer, "must not contain control characters")
+		return
+	}
+	Text(bad, pointer, text, limit)
 }
 
 // MaxURL is the longest stored URL, in bytes. Some URLs are in an index, whose entries

@@ -18,11 +18,16 @@ type KeyRow struct {
 	Hash      string // SHA-256 of the key, hex
 	RevokedAt penstock.Time
 	Makers    []string // the keys that made it, the nearest first
+
+	Member   penstock.MemberType // of its owner; "": an agent or an automation, which has no roles
+	Disabled penstock.Time       // its owner, or 0
+	Roles    []penstock.Role     // of its owner
+	Groups   []string            // of its owner
 }
 
 // Active reports whether the key is valid at now.
 func (k KeyRow) Active(now penstock.Time) bool {
-	return k.RevokedAt == 0 && (k.ExpiresAt == 0 || k.ExpiresAt > now)
+	return k.RevokedAt == 0 && k.Disabled == 0 && (k.ExpiresAt == 0 || k.ExpiresAt > now)
 }
 
 // DefaultTeam is the team that every installation has.
@@ -65,7 +70,8 @@ var principalFields = newResource("principals", "p",
 
 var (
 	setPrincipal = principalFields.upsert("uid")
-	keyColumns   = "SELECT " + keyFields.selected + ", " + principalFields.selected + `
+	keyColumns   = "SELECT " + keyFields.selected + ", p.member, p.disabled_at, " + rights + ", " +
+		principalFields.selected + `
 	FROM api_keys k
 	JOIN principals p ON p.uid = k.principal `
 )
@@ -73,7 +79,8 @@ var (
 func scanKey(row scanner) (KeyRow, error) {
 	var k KeyRow
 	var owner principal
-	err := row.Scan(keyFields.into(&k, principalFields.into(&owner)...)...)
+	of := append([]any{&k.Member, &k.Disabled}, rightsInto(&k.Roles, &k.Groups)...)
+	err := row.Scan(keyFields.into(&k, append(of, principalFields.into(&owner)...)...)...)
 	k.Owner = owner.Actor
 	return k, err
 }
@@ -163,12 +170,21 @@ func (ks KeysTx) Revoke(ctx context.Context, team, uid string) (bool, error) {
 	return n > 0, err
 }
 
-// Admin lists the team's active keys with the scope admin, and prevents their revocation until
-// the transaction ends.
+// Admin lists the team's active keys with the scope admin whose owners are admins, and prevents their revocation
+// until the transaction ends.
 func (ks KeysTx) Admin(ctx context.Context, team string) ([]string, error) {
 	rows, err := ks.tx.query(ctx, `SELECT uid
 		FROM api_keys
 		WHERE team = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2) AND admin = 1
+			AND EXISTS (
+				SELECT 1
+				FROM principals p
+				WHERE p.uid = api_keys.principal AND p.disabled_at = 0 AND (p.member = '' OR EXISTS (
+					SELECT 1
+					FROM grants g
+					WHERE g.team = p.team AND g.subject_type = p.member AND g.subject = p.uid AND g.role = 'admin'
+				))
+			)
 		ORDER BY uid`+ks.tx.s.d.lock, team, int64(penstock.Now()))
 	return collect(ks.tx.s, rows, err, "admin keys", func(uid *string) []any { return []any{uid} })
 }
@@ -198,15 +214,34 @@ func (ks KeysTx) AddPrincipal(ctx context.Context, team string, a penstock.Actor
 	return err
 }
 
-// Principal reads a person or service account of a team; absence is
-// penstock.CodeNotFound.
+// Principal reads a person or service account of a team; absence is penstock.CodeNotFound, also of one that is disabled.
 func (ks Keys) Principal(ctx context.Context, team, uid string) (penstock.Actor, error) {
 	var p principal
 	err := ks.s.row(ctx, "SELECT "+principalFields.selected+`
 		FROM principals p
-		WHERE p.uid = $1 AND p.team = $2`, uid, team).Scan(principalFields.into(&p)...)
+		WHERE p.uid = $1 AND p.team = $2 AND p.disabled_at = 0`, uid, team).Scan(principalFields.into(&p)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p.Actor, penstock.NotFound("principal", uid)
 	}
 	return p.Actor, ks.s.d.mapError(err)
+}
+
+// Own gives a key to another principal.
+func (ks KeysTx) Own(ctx context.Context, team, uid, principal string) error {
+	n, err := ks.tx.exec(ctx, `UPDATE api_keys
+		SET principal = $1
+		WHERE uid = $2 AND team = $3 AND revoked_at = 0 AND agent_uid = ''`, principal, uid, team)
+	if err == nil && n == 0 {
+		err = penstock.NotFound("key", uid)
+	}
+	return wrapf(err, "give key %s to %s", uid, principal)
+}
+
+// Find reads a key that is not revoked; absence is penstock.CodeNotFound.
+func (ks KeysTx) Find(ctx context.Context, team, uid string) (KeyRow, error) {
+	k, err := scanKey(ks.tx.row(ctx, keyColumns+"WHERE k.uid = $1 AND k.team = $2 AND k.revoked_at = 0", uid, team))
+	if errors.Is(err, sql.ErrNoRows) {
+		return k, penstock.NotFound("key", uid)
+	}
+	return k, ks.tx.s.d.mapError(err)
 }

@@ -21,6 +21,7 @@ type ScheduleRow struct {
 	// PaidBy are the key that made it and the keys that made that one, ChangedBy the keys of the
 	// callers that gave it its present form. They pay for its runs.
 	PaidBy, ChangedBy []string
+	Orphaned          penstock.Time // when its creator was disabled or deleted, or 0
 }
 
 // defaultZone is the time zone of a schedule that names none.
@@ -72,7 +73,7 @@ var scheduleFields = newResource("schedules", "s",
 
 var (
 	scheduleColumns = "SELECT " + scheduleFields.selected + ", " +
-		selectActor("s.created_by", "c") + ", " + selectActor("m.uid", "m") + ", " + healthFields.orZero + `, e.config
+		selectActor("s.created_by", "c") + ", " + selectActor("m.uid", "m") + ", " + healthFields.orZero + `, e.config, COALESCE(c.disabled_at, 0)
 		FROM schedules s` + joinActor("c", "s.created_by") + joinActor("m", "s.updated_by") + `
 		LEFT JOIN health h ON h.source = s.id
 		LEFT JOIN environments e ON e.uid = s.environment_id AND e.team = s.team AND e.deleted_at = 0 `
@@ -108,7 +109,7 @@ func scanSchedule(row scanner) (ScheduleRow, error) {
 	var environment sql.NullString
 	var h healthRow
 	actors := append(append(creator.into(), editor.into()...), healthFields.into(&h)...)
-	if err := row.Scan(scheduleFields.into(&r, append(actors, &environment)...)...); err != nil {
+	if err := row.Scan(scheduleFields.into(&r, append(actors, &environment, &r.Orphaned)...)...); err != nil {
 		return r.ScheduleRow, err
 	}
 	if !creator.kind.Valid { // a schedule always has one
@@ -185,6 +186,25 @@ func (ss SchedulesTx) Lock(ctx context.Context, v Viewer, id string) (ScheduleRo
 		}
 	}
 	return readSchedule(ctx, ss.tx, v, id)
+}
+
+// LockOf reads the enabled schedules of a creator and locks them until the transaction ends.
+func (ss SchedulesTx) LockOf(ctx context.Context, team, creator string) ([]ScheduleRow, error) {
+	rows, err := ss.tx.query(ctx, `SELECT s.id
+		FROM schedules s
+		WHERE s.team = $1 AND s.created_by = $2 AND s.enabled = 1
+		ORDER BY s.id`+ss.tx.s.d.lock, team, creator)
+	ids, err := collect(ss.tx.s, rows, err, "schedules", one[*string])
+	if err != nil {
+		return nil, err
+	}
+	list := make([]ScheduleRow, len(ids))
+	for i, id := range ids {
+		if list[i], err = readSchedule(ctx, ss.tx, Viewer{Team: team, All: true}, id); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 func readSchedule(ctx context.Context, q querier, v Viewer, id string) (ScheduleRow, error) {

@@ -61,6 +61,7 @@ type Store struct {
 	Nudges *Nudges
 
 	Keys      Keys
+	Members   Members
 	Sessions  Sessions
 	Secrets   Secrets
 	Responses Responses

@@ -12,6 +12,11 @@ type (
 	// KeysTx is [Keys] in a transaction.
 	KeysTx struct{ tx *Tx }
 
+	// Members stores persons, service accounts and what is granted to them and to groups.
+	Members struct{ s *Store }
+	// MembersTx is [Members] in a transaction.
+	MembersTx struct{ tx *Tx }
+
 	// Sessions stores sign-ins to the dashboard.
 	Sessions struct{ s *Store }
 	// SessionsTx is [Sessions] in a transaction.
@@ -243,6 +248,7 @@ type (
 
 func (s *Store) setSubjects() {
 	s.Keys = Keys{s}
+	s.Members = Members{s}
 	s.Sessions = Sessions{s}
 	s.Secrets = Secrets{secretReads{s}, s}
 	s.Responses = Responses{s}
@@ -278,6 +284,9 @@ func (tx *Tx) Forges() ForgesTx { return ForgesTx{tx} }
 
 // Endpoints is [Endpoints] in this transaction.
 func (tx *Tx) Endpoints() EndpointsTx { return EndpointsTx{tx} }
+
+// Members is [Members] in this transaction.
+func (tx *Tx) Members() MembersTx { return MembersTx{tx} }
 
 // Keys is [Keys] in this transaction.
 func (tx *Tx) Keys() KeysTx { return KeysTx{tx} }

@@ -11,6 +11,7 @@ import type {
   ApplyDefinitionRequest,
   ArtifactItem,
   ArtifactResponse,
+  AssignKeyRequest,
   Automation,
   Budget,
   CancelRunQuery,
@@ -25,9 +26,12 @@ import type {
   CreateEventEndpointRequest,
   CreateFactoryRequest,
   CreateForgeRequest,
+  CreateGrantRequest,
   CreateKeyRequest,
   CreateSecretRequest,
+  CreateServiceAccountRequest,
   CreateSessionRequest,
+  CreateUserRequest,
   CreateWebhookRequest,
   DeclareOutputRequest,
   DefinitionPlan,
@@ -54,6 +58,7 @@ import type {
   GetNetworkPolicyQuery,
   GetStatsQuery,
   GetUsageQuery,
+  Grant,
   HandoffAttachmentsResponse,
   HarnessUsage,
   InterruptResponse,
@@ -80,6 +85,7 @@ import type {
   ListForgeDeliveriesQuery,
   ListForgeRepositoriesResponse,
   ListForgesResponse,
+  ListGrantsResponse,
   ListHarnessesResponse,
   ListKeysResponse,
   ListModelsResponse,
@@ -95,11 +101,14 @@ import type {
   ListRunsResponse,
   ListSchedulesResponse,
   ListSecretsResponse,
+  ListServiceAccountsResponse,
   ListSignatureSchemesResponse,
   ListSubjectsQuery,
   ListSubjectsResponse,
+  ListUsersResponse,
   ListWebhooksResponse,
   Me,
+  Member,
   ModelCall,
   NetworkPolicy,
   Occurrence,
@@ -144,6 +153,7 @@ import type {
   UpdateEventEndpointRequest,
   UpdateFactoryRequest,
   UpdateForgeRequest,
+  UpdateMemberRequest,
   UpdateRunRequest,
   UpdateSchedule,
   UpdateWebhookRequest,
@@ -1729,6 +1739,65 @@ export class ForgesResource extends Resource {
   }
 }
 
+/** `client.grants` */
+export class GrantsResource extends Resource {
+
+  /**
+   * List grants.
+   *
+   * Lists the grants of the team, newest first.
+   *
+   * Needs the scope `access:manage`.
+   */
+  list(options?: RequestOptions): APIPromise<ListGrantsResponse> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/grants',
+      },
+      options,
+    );
+  }
+
+  /**
+   * Grant a role.
+   *
+   * Grants a role to a user, a service account or a group of the identity provider, from the next request on. Grants add
+   * up. A caller cannot grant a role with a scope that the caller lacks. A team has at most 1,000 grants.
+   *
+   * Needs the scope `access:manage`.
+   */
+  create(body: CreateGrantRequest, options?: RequestOptions): APIPromise<Grant> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/grants',
+        body,
+        needs: ['subject_type', 'subject', 'role'],
+      },
+      options,
+    );
+  }
+
+  /**
+   * Remove a grant.
+   *
+   * Removes a grant from the next request on. The role of the last admin with a key cannot be removed (409).
+   *
+   * Needs the scope `access:manage`.
+   */
+  delete(grantUid: string, options?: RequestOptions): APIPromise<void> {
+    return this.core.none(
+      {
+        method: 'DELETE',
+        path: '/grants/{grantUid}',
+        args: { grantUid },
+      },
+      options,
+    );
+  }
+}
+
 /** `client.harnesses` */
 export class HarnessesResource extends Resource {
 
@@ -1785,7 +1854,28 @@ export class KeysResource extends Resource {
         method: 'POST',
         path: '/keys',
         body,
-        needs: ['name', 'scopes'],
+        needs: ['name'],
+      },
+      options,
+    );
+  }
+
+  /**
+   * Give a key to somebody.
+   *
+   * Gives a key to a user or service account, from the next request on. What the key does is then theirs, and it may do at
+   * most what they may. Also requires `access:manage`. The key of an agent stays with the agent (409).
+   *
+   * Needs the scope `keys:manage`.
+   */
+  assign(keyUid: string, body: AssignKeyRequest, options?: RequestOptions): APIPromise<Key> {
+    return this.core.json(
+      {
+        method: 'PATCH',
+        path: '/keys/{keyUid}',
+        args: { keyUid },
+        body,
+        needs: ['owner_uid'],
       },
       options,
     );
@@ -2848,6 +2938,104 @@ export class SecretsResource extends Resource {
   }
 }
 
+/** `client.serviceAccounts` */
+export class ServiceAccountsResource extends Resource {
+
+  /**
+   * List service accounts.
+   *
+   * Lists the service accounts of the team by name; disabled ones are last.
+   *
+   * Needs the scope `access:manage`.
+   */
+  list(options?: RequestOptions): APIPromise<ListServiceAccountsResponse> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/service-accounts',
+      },
+      options,
+    );
+  }
+
+  /**
+   * Create a service account.
+   *
+   * Creates an account for a program. It has keys, and no sign-in.
+   *
+   * Needs the scope `access:manage`.
+   */
+  create(body: CreateServiceAccountRequest, options?: RequestOptions): APIPromise<Member> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/service-accounts',
+        body,
+        needs: ['display_name'],
+      },
+      options,
+    );
+  }
+
+  /**
+   * Get a service account.
+   *
+   * Returns a service account with its roles.
+   *
+   * Needs the scope `access:manage`.
+   */
+  get(serviceAccountUid: string, options?: RequestOptions): APIPromise<Member> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/service-accounts/{serviceAccountUid}',
+        args: { serviceAccountUid },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Change a service account.
+   *
+   * Changes a service account. A disabled one is refused from the next request on, on every replica: its sessions end, its
+   * keys are silent until it is enabled again, and its schedules are paused. The last admin with a key cannot be
+   * disabled (409).
+   *
+   * Needs the scope `access:manage`.
+   */
+  update(serviceAccountUid: string, body: UpdateMemberRequest, options?: RequestOptions): APIPromise<Member> {
+    return this.core.json(
+      {
+        method: 'PATCH',
+        path: '/service-accounts/{serviceAccountUid}',
+        args: { serviceAccountUid },
+        body,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Delete a service account.
+   *
+   * Deletes a service account: revokes its keys, ends its sessions, removes its grants and pauses its schedules. What it has
+   * done keeps its name. The last admin with a key cannot be deleted (409).
+   *
+   * Needs the scope `access:manage`.
+   */
+  delete(serviceAccountUid: string, options?: RequestOptions): APIPromise<void> {
+    return this.core.none(
+      {
+        method: 'DELETE',
+        path: '/service-accounts/{serviceAccountUid}',
+        args: { serviceAccountUid },
+      },
+      options,
+    );
+  }
+}
+
 /** `client.session` */
 export class SessionResource extends Resource {
 
@@ -3085,6 +3273,105 @@ export class UsageResource extends Resource {
         path: '/usage',
         query,
         known: ['from', 'to', 'group_by', 'time_zone', 'interval'],
+      },
+      options,
+    );
+  }
+}
+
+/** `client.users` */
+export class UsersResource extends Resource {
+
+  /**
+   * List users.
+   *
+   * Lists the users of the team by name; disabled ones are last.
+   *
+   * Needs the scope `access:manage`.
+   */
+  list(options?: RequestOptions): APIPromise<ListUsersResponse> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/users',
+      },
+      options,
+    );
+  }
+
+  /**
+   * Create a user.
+   *
+   * Creates a person. With `issuer` and `subject`, it is the person whom the identity provider knows by them. An
+   * e-mail address or a name is compared with nothing.
+   *
+   * Needs the scope `access:manage`.
+   */
+  create(body: CreateUserRequest, options?: RequestOptions): APIPromise<Member> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/users',
+        body,
+        needs: ['display_name'],
+      },
+      options,
+    );
+  }
+
+  /**
+   * Get a user.
+   *
+   * Returns a user with its roles.
+   *
+   * Needs the scope `access:manage`.
+   */
+  get(userUid: string, options?: RequestOptions): APIPromise<Member> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/users/{userUid}',
+        args: { userUid },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Change a user.
+   *
+   * Changes a user. A disabled one is refused from the next request on, on every replica: its sessions end, its
+   * keys are silent until it is enabled again, and its schedules are paused. The last admin with a key cannot be
+   * disabled (409).
+   *
+   * Needs the scope `access:manage`.
+   */
+  update(userUid: string, body: UpdateMemberRequest, options?: RequestOptions): APIPromise<Member> {
+    return this.core.json(
+      {
+        method: 'PATCH',
+        path: '/users/{userUid}',
+        args: { userUid },
+        body,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Delete a user.
+   *
+   * Deletes a user: revokes its keys, ends its sessions, removes its grants and pauses its schedules. What it has
+   * done keeps its name. The last admin with a key cannot be deleted (409).
+   *
+   * Needs the scope `access:manage`.
+   */
+  delete(userUid: string, options?: RequestOptions): APIPromise<void> {
+    return this.core.none(
+      {
+        method: 'DELETE',
+        path: '/users/{userUid}',
+        args: { userUid },
       },
       options,
     );
@@ -3330,6 +3617,7 @@ export class Resources {
   readonly factories: FactoriesResource;
   readonly factoryFiles: FactoryFilesResource;
   readonly forges: ForgesResource;
+  readonly grants: GrantsResource;
   readonly harnesses: HarnessesResource;
   readonly keys: KeysResource;
   readonly limits: LimitsResource;
@@ -3341,6 +3629,7 @@ export class Resources {
   readonly runs: RunsResource;
   readonly schedules: SchedulesResource;
   readonly secrets: SecretsResource;
+  readonly serviceAccounts: ServiceAccountsResource;
   readonly session: SessionResource;
   readonly sessions: SessionsResource;
   readonly skills: SkillsResource;
@@ -3348,6 +3637,7 @@ export class Resources {
   readonly subjects: SubjectsResource;
   readonly uploads: UploadsResource;
   readonly usage: UsageResource;
+  readonly users: UsersResource;
   readonly webhooks: WebhooksResource;
   readonly workers: WorkersResource;
 
@@ -3365,6 +3655,7 @@ export class Resources {
     this.factories = new FactoriesResource(core);
     this.factoryFiles = new FactoryFilesResource(core);
     this.forges = new ForgesResource(core);
+    this.grants = new GrantsResource(core);
     this.harnesses = new HarnessesResource(core);
     this.keys = new KeysResource(core);
     this.limits = new LimitsResource(core);
@@ -3376,6 +3667,7 @@ export class Resources {
     this.runs = new RunsResource(core);
     this.schedules = new SchedulesResource(core);
     this.secrets = new SecretsResource(core);
+    this.serviceAccounts = new ServiceAccountsResource(core);
     this.session = new SessionResource(core);
     this.sessions = new SessionsResource(core);
     this.skills = new SkillsResource(core);
@@ -3383,6 +3675,7 @@ export class Resources {
     this.subjects = new SubjectsResource(core);
     this.uploads = new UploadsResource(core);
     this.usage = new UsageResource(core);
+    this.users = new UsersResource(core);
     this.webhooks = new WebhooksResource(core);
     this.workers = new WorkersResource(core);
   }

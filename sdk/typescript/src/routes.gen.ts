@@ -27,6 +27,7 @@ import type {
   ForgeChecked,
   ForkGroup,
   ForkRunResponse,
+  Grant,
   HandoffAttachmentsResponse,
   HarnessUsage,
   InterruptResponse,
@@ -46,6 +47,7 @@ import type {
   ListFactoriesResponse,
   ListForgeRepositoriesResponse,
   ListForgesResponse,
+  ListGrantsResponse,
   ListHarnessesResponse,
   ListKeysResponse,
   ListModelsResponse,
@@ -56,10 +58,13 @@ import type {
   ListRunsResponse,
   ListSchedulesResponse,
   ListSecretsResponse,
+  ListServiceAccountsResponse,
   ListSignatureSchemesResponse,
   ListSubjectsResponse,
+  ListUsersResponse,
   ListWebhooksResponse,
   Me,
+  Member,
   NetworkPolicy,
   Output,
   OutputList,
@@ -200,7 +205,21 @@ export interface Routes {
   'GET /usage': UsageReport;
   'GET /keys': ListKeysResponse;
   'POST /keys': Key;
+  'PATCH /keys/{keyUid}': Key;
   'DELETE /keys/{keyUid}': undefined;
+  'GET /users': ListUsersResponse;
+  'POST /users': Member;
+  'GET /users/{userUid}': Member;
+  'PATCH /users/{userUid}': Member;
+  'DELETE /users/{userUid}': undefined;
+  'GET /service-accounts': ListServiceAccountsResponse;
+  'POST /service-accounts': Member;
+  'GET /service-accounts/{serviceAccountUid}': Member;
+  'PATCH /service-accounts/{serviceAccountUid}': Member;
+  'DELETE /service-accounts/{serviceAccountUid}': undefined;
+  'GET /grants': ListGrantsResponse;
+  'POST /grants': Grant;
+  'DELETE /grants/{grantUid}': undefined;
   'GET /me': Me;
   'GET /session': Session;
   'POST /session': Session;

@@ -2599,10 +2599,11 @@ export interface ScheduledAgentItem {
  * A permission of a key. `admin` includes all others. `worker` lets a key serve as a worker. `secrets:use` lets a
  * request for a run or a schedule name managed secrets, which the agent can read, and continue the conversations
  * of such runs. The secrets of agents, automations and factories do not require it: with `factories:manage`, a caller can
- * give any secret to the runs of an agent. `metrics:read` lets Prometheus read `/metrics`. `own_run` is the scope
+ * give any secret to the runs of an agent. `access:manage` is about users, service accounts and grants.
+ * `metrics:read` lets Prometheus read `/metrics`. `own_run` is the scope
  * of an execution's key: it can read its own run and add artifacts to it. It cannot be given to other keys.
  */
-export type KeyScope = Open<'runs:read' | 'runs:write' | 'factories:read' | 'factories:manage' | 'secrets:use' | 'secrets:manage' | 'keys:manage' | 'events:manage' | 'forges:manage' | 'metrics:read' | 'worker' | 'own_run' | 'admin'>;
+export type KeyScope = Open<'runs:read' | 'runs:write' | 'factories:read' | 'factories:manage' | 'secrets:use' | 'secrets:manage' | 'keys:manage' | 'events:manage' | 'forges:manage' | 'access:manage' | 'metrics:read' | 'worker' | 'own_run' | 'admin'>;
 
 /** A secret to create. */
 export interface CreateSecretRequest {
@@ -4666,8 +4667,12 @@ export interface UpdateRunRequest {
 export interface CreateKeyRequest {
   /** Purpose. */
   name: string;
-  /** Scopes of the key. */
-  scopes: Known<KeyScope>[];
+  /** Scopes of the key. Required, unless there is a `role`. */
+  scopes?: Known<KeyScope>[] | undefined;
+  /** Instead of `scopes`: the scopes of this role. */
+  role?: Known<MemberRole> | undefined;
+  /** The user or service account that owns the key; by default, the caller. It needs `access:manage`, and at most the scopes that both the caller and the owner have. */
+  owner_uid?: string | undefined;
   /** Lifetime in seconds, at most that of the key that creates it. 0 means the lifetime of that key, which can be unlimited. */
   expires_in_seconds?: number | undefined;
   /** The agent that the key acts as. */
@@ -4712,10 +4717,138 @@ export interface Me {
   actor: RunCreatorInfo;
   /** Scopes of the caller. */
   scopes: KeyScope[];
+  /** The roles of the caller. Absent for agents. */
+  grants?: MyGrant[];
   /** The key of the request. */
   key_uid?: string;
   /** The run, for the key of an execution. */
   run_id?: string;
+}
+
+/** A role of the caller. */
+export interface MyGrant {
+  /** The role. */
+  role: MemberRole;
+}
+
+/**
+ * A set of scopes. `viewer`: `runs:read` and `factories:read`. `user`: also `runs:write`. `editor`: also
+ * `factories:manage` and `secrets:use`. `admin`: all.
+ */
+export type MemberRole = Open<'viewer' | 'user' | 'editor' | 'admin'>;
+
+/**
+ * A user or service account. What a key of it may do is what both the scopes of the key and the roles of its
+ * owner allow, at the time of the request.
+ */
+export interface Member {
+  /** Unique id. */
+  uid: string;
+  /** Whether it is a person or a program. */
+  type: Open<'user' | 'service_account'>;
+  /** Name, as others see it. */
+  display_name: string;
+  /** Address of a person. It identifies nobody. */
+  email?: string;
+  /** The identity provider of a person who signs in. */
+  issuer?: string;
+  /** The id of the person there (`sub`). */
+  subject?: string;
+  /** Groups of the person, as the identity provider has named them last. */
+  groups?: string[];
+  /** When it was disabled. Absent: it is enabled. */
+  disabled_at?: string;
+  /** When it was created. */
+  created_at: string;
+  /** Its roles, and the roles of its groups. */
+  roles: MemberRole[];
+}
+
+/** A user to create. */
+export interface CreateUserRequest {
+  /** Name, as others see it. */
+  display_name: string;
+  /** Address. It identifies nobody. */
+  email?: string | undefined;
+  /** The identity provider, as its discovery document writes it. Requires `subject`. Absent: the user has keys, and no sign-in. */
+  issuer?: string | undefined;
+  /** The id of the person there (`sub`). */
+  subject?: string | undefined;
+  /** A role to grant at once. */
+  role?: Known<MemberRole> | undefined;
+}
+
+/** A service account to create. */
+export interface CreateServiceAccountRequest {
+  /** Name, as others see it. */
+  display_name: string;
+  /** Address of those who look after it. */
+  email?: string | undefined;
+  /** A role to grant at once. */
+  role?: Known<MemberRole> | undefined;
+}
+
+/** Changes to a user or service account. An absent field stays unchanged. */
+export interface UpdateMemberRequest {
+  /** Name, as others see it. */
+  display_name?: string | undefined;
+  /** Address, or an empty text for none. */
+  email?: string | undefined;
+  /** Whether it is refused. */
+  disabled?: boolean | undefined;
+}
+
+/** Users. */
+export interface ListUsersResponse {
+  /** The users. */
+  users: Member[];
+}
+
+/** Service accounts. */
+export interface ListServiceAccountsResponse {
+  /** The service accounts. */
+  service_accounts: Member[];
+}
+
+/** To whom a role is granted. A group is one of the identity provider. */
+export type GrantSubjectType = Open<'user' | 'group' | 'service_account'>;
+
+/** A role of a user, a service account or a group. Grants add up; none of them takes anything away. */
+export interface Grant {
+  /** Unique id. */
+  uid: string;
+  /** To whom. */
+  subject_type: GrantSubjectType;
+  /** The uid of the user or service account, or the name of the group. */
+  subject: string;
+  /** The role. */
+  role: MemberRole;
+  /** When it was granted. */
+  created_at: string;
+  /** By whom. Absent: by an upgrade, because before it everybody was an admin. */
+  created_by?: RunCreatorInfo;
+}
+
+/** A role to grant. */
+export interface CreateGrantRequest {
+  /** To whom. */
+  subject_type: Known<GrantSubjectType>;
+  /** The uid of the user or service account, or the name of the group. */
+  subject: string;
+  /** The role. */
+  role: Known<MemberRole>;
+}
+
+/** Grants. */
+export interface ListGrantsResponse {
+  /** The grants. */
+  grants: Grant[];
+}
+
+/** The new owner of a key. */
+export interface AssignKeyRequest {
+  /** The uid of a user or service account. */
+  owner_uid: string;
 }
 
 /** A request to sign in. */

@@ -1705,7 +1705,7 @@ class AsyncEventTypes(AsyncResource):
 
 
 class AsyncKeys(AsyncResource):
-    """`client.keys`: create, list, delete."""
+    """`client.keys`: create, list, delete, assign."""
 
     async def create(self, **arguments: Unpack[params.CreateKeyParams]) -> types.Key:
         """Create a key.
@@ -1730,6 +1730,134 @@ class AsyncKeys(AsyncResource):
         team's last key with the scope `admin` cannot be deleted (409).
         """
         return await self._call(operations.delete_key, arguments, key_uid)
+
+    async def assign(self, key_uid: str, **arguments: Unpack[params.AssignKeyParams]) -> types.Key:
+        """Give a key to somebody.
+
+        Gives a key to a user or service account, from the next request on. What the key does is
+        then theirs, and it may do at most what they may. Also requires `access:manage`. The key
+        of an agent stays with the agent (409).
+        """
+        return await self._call(operations.assign_key, arguments, key_uid)
+
+
+class AsyncUsers(AsyncResource):
+    """`client.users`: create, list, get, update, delete."""
+
+    async def create(self, **arguments: Unpack[params.CreateUserParams]) -> types.Member:
+        """Create a user.
+
+        Creates a person. With `issuer` and `subject`, it is the person whom the identity
+        provider knows by them. An e-mail address or a name is compared with nothing.
+        """
+        return await self._call(operations.create_user, arguments)
+
+    async def list(self, **arguments: Unpack[Options]) -> types.ListUsersResponse:
+        """List users.
+
+        Lists the users of the team by name; disabled ones are last.
+        """
+        return await self._call(operations.list_users, arguments)
+
+    async def get(self, user_uid: str, **arguments: Unpack[Options]) -> types.Member:
+        """Get a user.
+
+        Returns a user with its roles.
+        """
+        return await self._call(operations.get_user, arguments, user_uid)
+
+    async def update(
+        self, user_uid: str, **arguments: Unpack[params.UpdateUserParams]
+    ) -> types.Member:
+        """Change a user.
+
+        Changes a user. A disabled one is refused from the next request on, on every replica:
+        its sessions end, its keys are silent until it is enabled again, and its schedules are
+        paused. The last admin with a key cannot be disabled (409).
+        """
+        return await self._call(operations.update_user, arguments, user_uid)
+
+    async def delete(self, user_uid: str, **arguments: Unpack[Options]) -> None:
+        """Delete a user.
+
+        Deletes a user: revokes its keys, ends its sessions, removes its grants and pauses its
+        schedules. What it has done keeps its name. The last admin with a key cannot be deleted
+        (409).
+        """
+        return await self._call(operations.delete_user, arguments, user_uid)
+
+
+class AsyncServiceAccounts(AsyncResource):
+    """`client.service_accounts`: create, list, get, update, delete."""
+
+    async def create(self, **arguments: Unpack[params.CreateServiceAccountParams]) -> types.Member:
+        """Create a service account.
+
+        Creates an account for a program. It has keys, and no sign-in.
+        """
+        return await self._call(operations.create_service_account, arguments)
+
+    async def list(self, **arguments: Unpack[Options]) -> types.ListServiceAccountsResponse:
+        """List service accounts.
+
+        Lists the service accounts of the team by name; disabled ones are last.
+        """
+        return await self._call(operations.list_service_accounts, arguments)
+
+    async def get(self, service_account_uid: str, **arguments: Unpack[Options]) -> types.Member:
+        """Get a service account.
+
+        Returns a service account with its roles.
+        """
+        return await self._call(operations.get_service_account, arguments, service_account_uid)
+
+    async def update(
+        self, service_account_uid: str, **arguments: Unpack[params.UpdateServiceAccountParams]
+    ) -> types.Member:
+        """Change a service account.
+
+        Changes a service account. A disabled one is refused from the next request on, on every
+        replica: its sessions end, its keys are silent until it is enabled again, and its
+        schedules are paused. The last admin with a key cannot be disabled (409).
+        """
+        return await self._call(operations.update_service_account, arguments, service_account_uid)
+
+    async def delete(self, service_account_uid: str, **arguments: Unpack[Options]) -> None:
+        """Delete a service account.
+
+        Deletes a service account: revokes its keys, ends its sessions, removes its grants and
+        pauses its schedules. What it has done keeps its name. The last admin with a key cannot
+        be deleted (409).
+        """
+        return await self._call(operations.delete_service_account, arguments, service_account_uid)
+
+
+class AsyncGrants(AsyncResource):
+    """`client.grants`: create, list, delete."""
+
+    async def create(self, **arguments: Unpack[params.CreateGrantParams]) -> types.Grant:
+        """Grant a role.
+
+        Grants a role to a user, a service account or a group of the identity provider, from the
+        next request on. Grants add up. A caller cannot grant a role with a scope that the
+        caller lacks. A team has at most 1,000 grants.
+        """
+        return await self._call(operations.create_grant, arguments)
+
+    async def list(self, **arguments: Unpack[Options]) -> types.ListGrantsResponse:
+        """List grants.
+
+        Lists the grants of the team, newest first.
+        """
+        return await self._call(operations.list_grants, arguments)
+
+    async def delete(self, grant_uid: str, **arguments: Unpack[Options]) -> None:
+        """Remove a grant.
+
+        Removes a grant from the next request on. The role of the last admin with a key cannot
+        be removed (409).
+        """
+        return await self._call(operations.delete_grant, arguments, grant_uid)
 
 
 class AsyncMe(AsyncResource):
@@ -1957,8 +2085,23 @@ class AsyncResources(AsyncResource):
 
     @cached_property
     def keys(self) -> AsyncKeys:
-        """Methods: create, list, delete."""
+        """Methods: create, list, delete, assign."""
         return AsyncKeys(self._connection)
+
+    @cached_property
+    def users(self) -> AsyncUsers:
+        """Methods: create, list, get, update, delete."""
+        return AsyncUsers(self._connection)
+
+    @cached_property
+    def service_accounts(self) -> AsyncServiceAccounts:
+        """Methods: create, list, get, update, delete."""
+        return AsyncServiceAccounts(self._connection)
+
+    @cached_property
+    def grants(self) -> AsyncGrants:
+        """Methods: create, list, delete."""
+        return AsyncGrants(self._connection)
 
     @cached_property
     def me(self) -> AsyncMe:

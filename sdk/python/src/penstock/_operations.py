@@ -1567,6 +1567,133 @@ delete_key: Operation[None] = Operation(
     "deleteKey", "keys.delete", "DELETE", "/keys/{uid}", response_type=None, path_names=("key_uid",)
 )
 
+assign_key: Operation[types.Key] = Operation(
+    "assignKey",
+    "keys.assign",
+    "PATCH",
+    "/keys/{uid}",
+    response_type=types.Key,
+    path_names=("key_uid",),
+    body=params.AssignKeyRequest,
+    params=params.AssignKeyParams,
+)
+
+create_user: Operation[types.Member] = Operation(
+    "createUser",
+    "users.create",
+    "POST",
+    "/users",
+    response_type=types.Member,
+    body=params.CreateUserRequest,
+    params=params.CreateUserParams,
+    takes_key=True,
+)
+
+list_users: Operation[types.ListUsersResponse] = Operation(
+    "listUsers", "users.list", "GET", "/users", response_type=types.ListUsersResponse
+)
+
+get_user: Operation[types.Member] = Operation(
+    "getUser",
+    "users.get",
+    "GET",
+    "/users/{uid}",
+    response_type=types.Member,
+    path_names=("user_uid",),
+)
+
+update_user: Operation[types.Member] = Operation(
+    "updateUser",
+    "users.update",
+    "PATCH",
+    "/users/{uid}",
+    response_type=types.Member,
+    path_names=("user_uid",),
+    body=params.UpdateMemberRequest,
+    params=params.UpdateUserParams,
+)
+
+delete_user: Operation[None] = Operation(
+    "deleteUser",
+    "users.delete",
+    "DELETE",
+    "/users/{uid}",
+    response_type=None,
+    path_names=("user_uid",),
+)
+
+create_service_account: Operation[types.Member] = Operation(
+    "createServiceAccount",
+    "service_accounts.create",
+    "POST",
+    "/service-accounts",
+    response_type=types.Member,
+    body=params.CreateServiceAccountRequest,
+    params=params.CreateServiceAccountParams,
+    takes_key=True,
+)
+
+list_service_accounts: Operation[types.ListServiceAccountsResponse] = Operation(
+    "listServiceAccounts",
+    "service_accounts.list",
+    "GET",
+    "/service-accounts",
+    response_type=types.ListServiceAccountsResponse,
+)
+
+get_service_account: Operation[types.Member] = Operation(
+    "getServiceAccount",
+    "service_accounts.get",
+    "GET",
+    "/service-accounts/{uid}",
+    response_type=types.Member,
+    path_names=("service_account_uid",),
+)
+
+update_service_account: Operation[types.Member] = Operation(
+    "updateServiceAccount",
+    "service_accounts.update",
+    "PATCH",
+    "/service-accounts/{uid}",
+    response_type=types.Member,
+    path_names=("service_account_uid",),
+    body=params.UpdateMemberRequest,
+    params=params.UpdateServiceAccountParams,
+)
+
+delete_service_account: Operation[None] = Operation(
+    "deleteServiceAccount",
+    "service_accounts.delete",
+    "DELETE",
+    "/service-accounts/{uid}",
+    response_type=None,
+    path_names=("service_account_uid",),
+)
+
+create_grant: Operation[types.Grant] = Operation(
+    "createGrant",
+    "grants.create",
+    "POST",
+    "/grants",
+    response_type=types.Grant,
+    body=params.CreateGrantRequest,
+    params=params.CreateGrantParams,
+    takes_key=True,
+)
+
+list_grants: Operation[types.ListGrantsResponse] = Operation(
+    "listGrants", "grants.list", "GET", "/grants", response_type=types.ListGrantsResponse
+)
+
+delete_grant: Operation[None] = Operation(
+    "deleteGrant",
+    "grants.delete",
+    "DELETE",
+    "/grants/{uid}",
+    response_type=None,
+    path_names=("grant_uid",),
+)
+
 get_me: Operation[types.Me] = Operation("getMe", "me.get", "GET", "/me", response_type=types.Me)
 
 get_limits: Operation[types.Limits] = Operation(

@@ -1657,7 +1657,7 @@ class EventTypes(Resource):
 
 
 class Keys(Resource):
-    """`client.keys`: create, list, delete."""
+    """`client.keys`: create, list, delete, assign."""
 
     def create(self, **arguments: Unpack[params.CreateKeyParams]) -> types.Key:
         """Create a key.
@@ -1682,6 +1682,132 @@ class Keys(Resource):
         team's last key with the scope `admin` cannot be deleted (409).
         """
         return self._call(operations.delete_key, arguments, key_uid)
+
+    def assign(self, key_uid: str, **arguments: Unpack[params.AssignKeyParams]) -> types.Key:
+        """Give a key to somebody.
+
+        Gives a key to a user or service account, from the next request on. What the key does is
+        then theirs, and it may do at most what they may. Also requires `access:manage`. The key
+        of an agent stays with the agent (409).
+        """
+        return self._call(operations.assign_key, arguments, key_uid)
+
+
+class Users(Resource):
+    """`client.users`: create, list, get, update, delete."""
+
+    def create(self, **arguments: Unpack[params.CreateUserParams]) -> types.Member:
+        """Create a user.
+
+        Creates a person. With `issuer` and `subject`, it is the person whom the identity
+        provider knows by them. An e-mail address or a name is compared with nothing.
+        """
+        return self._call(operations.create_user, arguments)
+
+    def list(self, **arguments: Unpack[Options]) -> types.ListUsersResponse:
+        """List users.
+
+        Lists the users of the team by name; disabled ones are last.
+        """
+        return self._call(operations.list_users, arguments)
+
+    def get(self, user_uid: str, **arguments: Unpack[Options]) -> types.Member:
+        """Get a user.
+
+        Returns a user with its roles.
+        """
+        return self._call(operations.get_user, arguments, user_uid)
+
+    def update(self, user_uid: str, **arguments: Unpack[params.UpdateUserParams]) -> types.Member:
+        """Change a user.
+
+        Changes a user. A disabled one is refused from the next request on, on every replica:
+        its sessions end, its keys are silent until it is enabled again, and its schedules are
+        paused. The last admin with a key cannot be disabled (409).
+        """
+        return self._call(operations.update_user, arguments, user_uid)
+
+    def delete(self, user_uid: str, **arguments: Unpack[Options]) -> None:
+        """Delete a user.
+
+        Deletes a user: revokes its keys, ends its sessions, removes its grants and pauses its
+        schedules. What it has done keeps its name. The last admin with a key cannot be deleted
+        (409).
+        """
+        return self._call(operations.delete_user, arguments, user_uid)
+
+
+class ServiceAccounts(Resource):
+    """`client.service_accounts`: create, list, get, update, delete."""
+
+    def create(self, **arguments: Unpack[params.CreateServiceAccountParams]) -> types.Member:
+        """Create a service account.
+
+        Creates an account for a program. It has keys, and no sign-in.
+        """
+        return self._call(operations.create_service_account, arguments)
+
+    def list(self, **arguments: Unpack[Options]) -> types.ListServiceAccountsResponse:
+        """List service accounts.
+
+        Lists the service accounts of the team by name; disabled ones are last.
+        """
+        return self._call(operations.list_service_accounts, arguments)
+
+    def get(self, service_account_uid: str, **arguments: Unpack[Options]) -> types.Member:
+        """Get a service account.
+
+        Returns a service account with its roles.
+        """
+        return self._call(operations.get_service_account, arguments, service_account_uid)
+
+    def update(
+        self, service_account_uid: str, **arguments: Unpack[params.UpdateServiceAccountParams]
+    ) -> types.Member:
+        """Change a service account.
+
+        Changes a service account. A disabled one is refused from the next request on, on every
+        replica: its sessions end, its keys are silent until it is enabled again, and its
+        schedules are paused. The last admin with a key cannot be disabled (409).
+        """
+        return self._call(operations.update_service_account, arguments, service_account_uid)
+
+    def delete(self, service_account_uid: str, **arguments: Unpack[Options]) -> None:
+        """Delete a service account.
+
+        Deletes a service account: revokes its keys, ends its sessions, removes its grants and
+        pauses its schedules. What it has done keeps its name. The last admin with a key cannot
+        be deleted (409).
+        """
+        return self._call(operations.delete_service_account, arguments, service_account_uid)
+
+
+class Grants(Resource):
+    """`client.grants`: create, list, delete."""
+
+    def create(self, **arguments: Unpack[params.CreateGrantParams]) -> types.Grant:
+        """Grant a role.
+
+        Grants a role to a user, a service account or a group of the identity provider, from the
+        next request on. Grants add up. A caller cannot grant a role with a scope that the
+        caller lacks. A team has at most 1,000 grants.
+        """
+        return self._call(operations.create_grant, arguments)
+
+    def list(self, **arguments: Unpack[Options]) -> types.ListGrantsResponse:
+        """List grants.
+
+        Lists the grants of the team, newest first.
+        """
+        return self._call(operations.list_grants, arguments)
+
+    def delete(self, grant_uid: str, **arguments: Unpack[Options]) -> None:
+        """Remove a grant.
+
+        Removes a grant from the next request on. The role of the last admin with a key cannot
+        be removed (409).
+        """
+        return self._call(operations.delete_grant, arguments, grant_uid)
 
 
 class Me(Resource):
@@ -1909,8 +2035,23 @@ class Resources(Resource):
 
     @cached_property
     def keys(self) -> Keys:
-        """Methods: create, list, delete."""
+        """Methods: create, list, delete, assign."""
         return Keys(self._connection)
+
+    @cached_property
+    def users(self) -> Users:
+        """Methods: create, list, get, update, delete."""
+        return Users(self._connection)
+
+    @cached_property
+    def service_accounts(self) -> ServiceAccounts:
+        """Methods: create, list, get, update, delete."""
+        return ServiceAccounts(self._connection)
+
+    @cached_property
+    def grants(self) -> Grants:
+        """Methods: create, list, delete."""
+        return Grants(self._connection)
 
     @cached_property
     def me(self) -> Me:

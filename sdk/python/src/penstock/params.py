@@ -25,6 +25,8 @@ __all__ = [
     "ApplyDefinitionParams",
     "ApplyDefinitionRequest",
     "ArtifactType",
+    "AssignKeyParams",
+    "AssignKeyRequest",
     "Attachment",
     "BudgetPeriod",
     "BudgetScope",
@@ -45,6 +47,8 @@ __all__ = [
     "CreateFactoryRequest",
     "CreateForgeParams",
     "CreateForgeRequest",
+    "CreateGrantParams",
+    "CreateGrantRequest",
     "CreateKeyParams",
     "CreateKeyRequest",
     "CreateRunArtifactParams",
@@ -53,8 +57,12 @@ __all__ = [
     "CreateScheduleParams",
     "CreateSecretParams",
     "CreateSecretRequest",
+    "CreateServiceAccountParams",
+    "CreateServiceAccountRequest",
     "CreateSessionParams",
     "CreateSessionRequest",
+    "CreateUserParams",
+    "CreateUserRequest",
     "CreateWebhookParams",
     "CreateWebhookRequest",
     "CronTrigger",
@@ -82,6 +90,7 @@ __all__ = [
     "GetUsageParams",
     "GitHubRepo",
     "GitRepo",
+    "GrantSubjectType",
     "Harness",
     "KeyScope",
     "ListAgentSkillsParams",
@@ -99,6 +108,7 @@ __all__ = [
     "ListSubjectsParams",
     "ListedFile",
     "MCPServerConfig",
+    "MemberRole",
     "MemoryStoreRef",
     "ModelPolicy",
     "Network",
@@ -168,12 +178,15 @@ __all__ = [
     "UpdateFactoryRequest",
     "UpdateForgeParams",
     "UpdateForgeRequest",
+    "UpdateMemberRequest",
     "UpdateRunParams",
     "UpdateRunRequest",
     "UpdateRunRequestConfig",
     "UpdateRunRequestConfigBudget",
     "UpdateSchedule",
     "UpdateScheduleParams",
+    "UpdateServiceAccountParams",
+    "UpdateUserParams",
     "UpdateWebhookParams",
     "UpdateWebhookRequest",
     "UploadArtifactRequest",
@@ -1537,6 +1550,7 @@ KeyScope: TypeAlias = Literal[
     "keys:manage",
     "events:manage",
     "forges:manage",
+    "access:manage",
     "metrics:read",
     "worker",
     "own_run",
@@ -1546,9 +1560,9 @@ KeyScope: TypeAlias = Literal[
 `secrets:use` lets a request for a run or a schedule name managed secrets, which the agent can
 read, and continue the conversations of such runs. The secrets of agents, automations and
 factories do not require it: with `factories:manage`, a caller can give any secret to the runs
-of an agent. `metrics:read` lets Prometheus read `/metrics`. `own_run` is the scope of an
-execution's key: it can read its own run and add artifacts to it. It cannot be given to other
-keys.
+of an agent. `access:manage` is about users, service accounts and grants. `metrics:read` lets
+Prometheus read `/metrics`. `own_run` is the scope of an execution's key: it can read its own
+run and add artifacts to it. It cannot be given to other keys.
 """
 
 
@@ -2608,8 +2622,16 @@ class CreateKeyRequest(TypedDict, total=False):
     name: Required[str]
     """Purpose."""
 
-    scopes: Required[Sequence[KeyScope]]
-    """Scopes of the key."""
+    scopes: Sequence[KeyScope]
+    """Scopes of the key. Required, unless there is a `role`."""
+
+    role: MemberRole
+    """Instead of `scopes`: the scopes of this role."""
+
+    owner_uid: str
+    """The user or service account that owns the key; by default, the caller. It needs
+    `access:manage`, and at most the scopes that both the caller and the owner have.
+    """
 
     expires_in_seconds: int
     """Lifetime in seconds, at most that of the key that creates it. 0 means the lifetime of that
@@ -2618,6 +2640,88 @@ class CreateKeyRequest(TypedDict, total=False):
 
     agent_uid: str
     """The agent that the key acts as."""
+
+
+MemberRole: TypeAlias = Literal["viewer", "user", "editor", "admin"]
+"""A set of scopes. `viewer`: `runs:read` and `factories:read`. `user`: also `runs:write`.
+`editor`: also `factories:manage` and `secrets:use`. `admin`: all.
+"""
+
+
+@with_config(STRICT)
+class CreateUserRequest(TypedDict, total=False):
+    """A user to create."""
+
+    display_name: Required[str]
+    """Name, as others see it."""
+
+    email: str
+    """Address. It identifies nobody."""
+
+    issuer: str
+    """The identity provider, as its discovery document writes it. Requires `subject`. Absent: the
+    user has keys, and no sign-in.
+    """
+
+    subject: str
+    """The id of the person there (`sub`)."""
+
+    role: MemberRole
+    """A role to grant at once."""
+
+
+@with_config(STRICT)
+class CreateServiceAccountRequest(TypedDict, total=False):
+    """A service account to create."""
+
+    display_name: Required[str]
+    """Name, as others see it."""
+
+    email: str
+    """Address of those who look after it."""
+
+    role: MemberRole
+    """A role to grant at once."""
+
+
+@with_config(STRICT)
+class UpdateMemberRequest(TypedDict, total=False):
+    """Changes to a user or service account. An absent field stays unchanged."""
+
+    display_name: str
+    """Name, as others see it."""
+
+    email: str
+    """Address, or an empty text for none."""
+
+    disabled: bool
+    """Whether it is refused."""
+
+
+GrantSubjectType: TypeAlias = Literal["user", "group", "service_account"]
+"""To whom a role is granted. A group is one of the identity provider."""
+
+
+@with_config(STRICT)
+class CreateGrantRequest(TypedDict, total=False):
+    """A role to grant."""
+
+    subject_type: Required[GrantSubjectType]
+    """To whom."""
+
+    subject: Required[str]
+    """The uid of the user or service account, or the name of the group."""
+
+    role: Required[MemberRole]
+    """The role."""
+
+
+@with_config(STRICT)
+class AssignKeyRequest(TypedDict, total=False):
+    """The new owner of a key."""
+
+    owner_uid: Required[str]
+    """The uid of a user or service account."""
 
 
 @with_config(STRICT)
@@ -3255,6 +3359,36 @@ class ReplayEventEndpointMessagesParams(ReplayEventEndpointRequest, PostOptions,
 @with_config(STRICT)
 class CreateKeyParams(CreateKeyRequest, PostOptions, total=False):
     """Keywords of `keys.create`."""
+
+
+@with_config(STRICT)
+class AssignKeyParams(AssignKeyRequest, Options, total=False):
+    """Keywords of `keys.assign`."""
+
+
+@with_config(STRICT)
+class CreateUserParams(CreateUserRequest, PostOptions, total=False):
+    """Keywords of `users.create`."""
+
+
+@with_config(STRICT)
+class UpdateUserParams(UpdateMemberRequest, Options, total=False):
+    """Keywords of `users.update`."""
+
+
+@with_config(STRICT)
+class CreateServiceAccountParams(CreateServiceAccountRequest, PostOptions, total=False):
+    """Keywords of `service_accounts.create`."""
+
+
+@with_config(STRICT)
+class UpdateServiceAccountParams(UpdateMemberRequest, Options, total=False):
+    """Keywords of `service_accounts.update`."""
+
+
+@with_config(STRICT)
+class CreateGrantParams(CreateGrantRequest, PostOptions, total=False):
+    """Keywords of `grants.create`."""
 
 
 @with_config(STRICT)

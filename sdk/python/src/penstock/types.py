@@ -128,6 +128,8 @@ __all__ = [
     "ForkedRun",
     "GitHubRepo",
     "GitRepo",
+    "Grant",
+    "GrantSubjectType",
     "HandoffAttachment",
     "HandoffAttachmentsResponse",
     "Harness",
@@ -161,6 +163,7 @@ __all__ = [
     "ListFactoriesResponse",
     "ListForgeRepositoriesResponse",
     "ListForgesResponse",
+    "ListGrantsResponse",
     "ListHarnessesResponse",
     "ListKeysResponse",
     "ListModelsResponse",
@@ -171,12 +174,16 @@ __all__ = [
     "ListRunsResponse",
     "ListSchedulesResponse",
     "ListSecretsResponse",
+    "ListServiceAccountsResponse",
     "ListSignatureSchemesResponse",
     "ListSubjectsResponse",
+    "ListUsersResponse",
     "ListWebhooksResponse",
     "LiveMessage",
     "MCPServerConfig",
     "Me",
+    "Member",
+    "MemberRole",
     "MemoryStoreRef",
     "MessageDelta",
     "MessageRole",
@@ -186,6 +193,7 @@ __all__ = [
     "ModelCall",
     "ModelInfo",
     "ModelPolicy",
+    "MyGrant",
     "Network",
     "NetworkCredential",
     "NetworkHost",
@@ -3869,6 +3877,7 @@ KeyScope: TypeAlias = (
         "keys:manage",
         "events:manage",
         "forges:manage",
+        "access:manage",
         "metrics:read",
         "worker",
         "own_run",
@@ -3880,9 +3889,9 @@ KeyScope: TypeAlias = (
 `secrets:use` lets a request for a run or a schedule name managed secrets, which the agent can
 read, and continue the conversations of such runs. The secrets of agents, automations and
 factories do not require it: with `factories:manage`, a caller can give any secret to the runs
-of an agent. `metrics:read` lets Prometheus read `/metrics`. `own_run` is the scope of an
-execution's key: it can read its own run and add artifacts to it. It cannot be given to other
-keys.
+of an agent. `access:manage` is about users, service accounts and grants. `metrics:read` lets
+Prometheus read `/metrics`. `own_run` is the scope of an execution's key: it can read its own
+run and add artifacts to it. It cannot be given to other keys.
 """
 
 SecretHosts: TypeAlias = list[str]
@@ -6392,11 +6401,112 @@ class Me(Model):
     scopes: list[KeyScope]
     """Scopes of the caller."""
 
+    grants: list[MyGrant] | None = None
+    """The roles of the caller. Absent for agents."""
+
     key_uid: str | None = None
     """The key of the request."""
 
     run_id: str | None = None
     """The run, for the key of an execution."""
+
+
+class MyGrant(Model):
+    """A role of the caller."""
+
+    role: MemberRole
+    """The role."""
+
+
+MemberRole: TypeAlias = Literal["viewer", "user", "editor", "admin"] | str
+"""A set of scopes. `viewer`: `runs:read` and `factories:read`. `user`: also `runs:write`.
+`editor`: also `factories:manage` and `secrets:use`. `admin`: all.
+"""
+
+
+class Member(Model):
+    """A user or service account. What a key of it may do is what both the scopes of the key and
+    the roles of its owner allow, at the time of the request.
+    """
+
+    uid: str
+    """Unique id."""
+
+    type: Literal["user", "service_account"] | str
+    """Whether it is a person or a program."""
+
+    display_name: str
+    """Name, as others see it."""
+
+    email: str | None = None
+    """Address of a person. It identifies nobody."""
+
+    issuer: str | None = None
+    """The identity provider of a person who signs in."""
+
+    subject: str | None = None
+    """The id of the person there (`sub`)."""
+
+    groups: list[str] | None = None
+    """Groups of the person, as the identity provider has named them last."""
+
+    disabled_at: datetime | None = None
+    """When it was disabled. Absent: it is enabled."""
+
+    created_at: datetime
+    """When it was created."""
+
+    roles: list[MemberRole]
+    """Its roles, and the roles of its groups."""
+
+
+class ListUsersResponse(Model):
+    """Users."""
+
+    users: list[Member]
+    """The users."""
+
+
+class ListServiceAccountsResponse(Model):
+    """Service accounts."""
+
+    service_accounts: list[Member]
+    """The service accounts."""
+
+
+GrantSubjectType: TypeAlias = Literal["user", "group", "service_account"] | str
+"""To whom a role is granted. A group is one of the identity provider."""
+
+
+class Grant(Model):
+    """A role of a user, a service account or a group. Grants add up; none of them takes anything
+    away.
+    """
+
+    uid: str
+    """Unique id."""
+
+    subject_type: GrantSubjectType
+    """To whom."""
+
+    subject: str
+    """The uid of the user or service account, or the name of the group."""
+
+    role: MemberRole
+    """The role."""
+
+    created_at: datetime
+    """When it was granted."""
+
+    created_by: RunCreatorInfo | None = None
+    """By whom. Absent: by an upgrade, because before it everybody was an admin."""
+
+
+class ListGrantsResponse(Model):
+    """Grants."""
+
+    grants: list[Grant]
+    """The grants."""
 
 
 class Session(Model):

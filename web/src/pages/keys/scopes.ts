@@ -12,6 +12,7 @@ export const scopes: readonly { scope: Exclude<Known<KeyScope>, 'own_run'>; what
   { scope: 'keys:manage', what: 'Create and revoke keys' },
   { scope: 'events:manage', what: 'Manage event endpoints, which receive messages about runs' },
   { scope: 'forges:manage', what: 'Manage connections to forges, whose repositories runs read' },
+  { scope: 'access:manage', what: 'Manage users, service accounts and their roles' },
   { scope: 'metrics:read', what: 'Read the server’s metrics, for Prometheus' },
   { scope: 'worker', what: 'Connect a worker, which can execute every run of the team' },
   { scope: 'admin', what: 'Everything' },

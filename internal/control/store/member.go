@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// MemberRow is a principal with a member.
+type MemberRow struct {
+	penstock.Member
+	Team string
+}
+
+var memberFields = newResource("principals", "p",
+	textColumn("uid", func(r *MemberRow) *string { return &r.UID }),
+	textColumn("team", func(r *MemberRow) *string { return &r.Team }),
+	storedText("type", func(r *MemberRow) string { return string(r.Type) }),
+	textColumn("member", func(r *MemberRow) *penstock.MemberType { return &r.Type }),
+	textColumn("display_name", func(r *MemberRow) *string { return &r.DisplayName }).editable(),
+	textColumn("email", func(r *MemberRow) *string { return &r.Email }).editable(),
+	textColumn("issuer", func(r *MemberRow) *string { return &r.Issuer }),
+	textColumn("subject", func(r *MemberRow) *string { return &r.Subject }),
+	numberColumn("disabled_at", func(r *MemberRow) *penstock.Time { return &r.DisabledAt }).editable(),
+	numberColumn("created_at", func(r *MemberRow) *penstock.Time { return &r.CreatedAt }),
+)
+
+// rights are the columns of a principal p that say what it may do: the roles of its grants and of its groups' grants,
+// and its groups, one in each line.
+const rights = `COALESCE((SELECT string_agg(g.role, ',')
+		FROM grants g
+		WHERE g.team = p.team AND (g.subject_type = p.member AND g.subject = p.uid
+			OR g.subject_type = 'group' AND g.subject IN (SELECT name FROM principal_groups WHERE principal = p.uid))), ''),
+	COALESCE((SELECT string_agg(m.name, '
+') FROM principal_groups m WHERE m.principal = p.uid), '')`
+
+// rightsInto are the destinations of [rights].
+func rightsInto(roles *[]penstock.Role, groups *[]string) []any {
+	return []any{(*roleList)(roles), (*lines)(groups)}
+}
+
+var (
+	selectMembers = "SELECT " + memberFields.selected + ", " + rights + " FROM principals p "
+	setMember     = memberFields.update("", "uid = ? AND team = ?")
+)
+
+func readMembers(ctx context.Context, q querier, where string, args ...any) ([]MemberRow, error) {
+	rows, err := q.query(ctx, selectMembers+where, args...)
+	return collect(q.store(), rows, err, "members", func(r *MemberRow) []any {
+		return memberFields.into(r, rightsInto(&r.Roles, &r.Groups)...)
+	})
+}
+
+// List returns the members of a type by name, those that are enabled first.
+func (as Members) List(ctx context.Context, team string, of penstock.MemberType) ([]MemberRow, error) {
+	return readMembers(ctx, as.s, `WHERE p.team = $1 AND p.member = $2
+	ORDER BY p.disabled_at > 0, p.display_name, p.uid`, team, string(of))
+}
+
+// Find reads a member. Absence is penstock.CodeNotFound.
+func (as Members) Find(ctx context.Context, team string, of penstock.MemberType, uid string) (MemberRow, error) {
+	return readMember(ctx, as.s, team, of, uid)
+}
+
+// Lock is [Members.Find] in a transaction, which no other one changes the member beside.
+func (as MembersTx) Lock(ctx context.Context, team string, of penstock.MemberType, uid string) (MemberRow, error) {
+	if as.tx.s.d.lock != "" { // SQLite has one writer
+		_, err := as.tx.exec(ctx, "SELECT 1 FROM principals WHERE uid = $1 AND team = $2"+as.tx.s.d.lock, uid, team)
+		if err != nil {
+			return MemberRow{}, fmt.Errorf("lock member %s: %w", uid, err)
+		}
+	}
+	return readMember(ctx, as.tx, team, of, uid)
+}
+
+func readMember(
+	ctx context.Context, q querier, team string, of penstock.MemberType, uid string,
+) (MemberRow, error) {
+	rows, err := readMembers(ctx, q, "WHERE p.uid = $1 AND p.team = $2 AND p.member = $3", uid, team, string(of))
+	return only(rows, err, strings.ReplaceAll(string(of), "_", " "), uid)
+}
+
+// Add stores a new member. A person of the same issuer and subject is a conflict.
+func (as MembersTx) Add(ctx context.Context, r MemberRow) error {
+	err := memberFields.add(ctx, as.tx, &r)
+	if err != nil && as.tx.s.d.unique(err) {
+		return penstock.Errorf(penstock.CodeConflict, "the team has a user with this issuer and subject already")
+	}
+	return wrapf(err, "store member %s", r.UID)
+}
+
+// Set stores a member that was locked and changed in the transaction.
+func (as MembersTx) Set(ctx context.Context, r MemberRow) error {
+	_, err := as.tx.exec(ctx, setMember, memberFields.changes(&r, r.UID, r.Team)...)
+	return wrapf(err, "store member %s", r.UID)
+}
+
+// EndSessions ends the sessions of all keys of a member.
+func (as MembersTx) EndSessions(ctx context.Context, uid string) error {
+	_, err := as.tx.exec(ctx, `DELETE FROM sessions
+		WHERE key_uid IN (SELECT uid FROM api_keys WHERE principal = $1)`, uid)
+	return wrapf(err, "end the sessions of %s", uid)
+}
+
+// Delete turns a member into a name that what it has done keeps: without keys, sessions, grants, groups and issuer.
+func (as MembersTx) Delete(ctx context.Context, team, uid string) error {
+	if err := as.EndSessions(ctx, uid); err != nil {
+		return err
+	}
+	now := int64(penstock.Now())
+	for _, statement := range []string{
+		"UPDATE api_keys SET revoked_at = $1 WHERE principal = $2 AND team = $3 AND revoked_at = 0",
+		"DELETE FROM grants WHERE $1 > 0 AND subject_type <> 'group' AND subject = $2 AND team = $3",
+		"DELETE FROM principal_groups WHERE $1 > 0 AND principal = $2 AND $3 <> ''",
+		`UPDATE principals
+			SET member = '', issuer = '', subject = '', disabled_at = $1
+			WHERE uid = $2 AND team = $3 AND member <> ''`,
+	} {
+		if _, err := as.tx.exec(ctx, statement, now, uid, team); err != nil {
+			return fmt.Errorf("delete member %s: %w", uid, err)
+		}
+	}
+	return nil
+}
+
+// roleList reads roles between commas, each once and in their order.
+type roleList []penstock.Role
+
+// Scan is called by database/sql.
+func (l *roleList) Scan(value any) error {
+	var found words
+	if err := found.Scan(value); err != nil {
+		return err
+	}
+	*l = roleList{}
+	for _, role := range penstock.Roles() {
+		if slices.Contains(found, string(role)) {
+			*l = append(*l, role)
+		}
+	}
+	return nil
+}
+
+// lines reads the lines of a text.
+type lines []string
+
+// Scan is called by database/sql.
+func (l *lines) Scan(value any) error {
+	var text sql.NullString
+	if err := text.Scan(value); err != nil {
+		return err
+	}
+	*l = nil
+	if text.String != "" {
+		*l = strings.Split(text.String, "\n")
+		slices.Sort(*l)
+	}
+	return nil
+}

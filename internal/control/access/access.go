@@ -61,7 +61,7 @@ type Secrets struct {
 type Rules struct {
 	Responses *Responses
 	Keys      *Keys
-	Members  *Members
+	Members   *Members
 	Sessions  *Sessions
 	Secrets   *Secrets
 }
@@ -73,7 +73,7 @@ func New(o Options) Rules {
 	return Rules{
 		Responses: responses,
 		Keys:      keys,
-		Members:  &Members{store: o.Store, responses: responses, disabled: o.OnDisable},
+		Members:   &Members{store: o.Store, responses: responses, disabled: o.OnDisable},
 		Sessions:  &Sessions{store: o.Store, keys: keys, sessionLimits: o.Sessions.orDefault()},
 		Secrets: &Secrets{
 			store: o.Store, keyset: o.Keyset, responses: responses, maxSecrets: o.MaxSecrets, changed: o.OnSecretChange,

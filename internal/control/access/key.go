@@ -145,15 +145,22 @@ func (s *Keys) Bootstrap(ctx context.Context, key string) (made bool, result str
 			penstock.CodeInvalidRequest, "the first key must begin with %s and be 24 to 200 characters long", keyPrefix,
 		)
 	}
-	admin := penstock.Actor{Type: "user", UID: "admin", DisplayName: "Admin"}
+	now := penstock.Now()
+	admin := penstock.Member{UID: "admin", Type: penstock.MemberUser, DisplayName: "Admin", CreatedAt: now}
+	grant := penstock.Grant{
+		UID: "admin:admin", SubjectType: penstock.GrantToUser, Subject: admin.UID, Role: penstock.AdminRole, CreatedAt: now,
+	}
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.Keys().AddPrincipal(ctx, store.DefaultTeam, admin); err != nil {
+		if err := tx.Members().Add(ctx, store.MemberRow{Member: admin, Team: store.DefaultTeam}); err != nil {
+			return err
+		}
+		if err := tx.Members().AddGrant(ctx, store.GrantRow{Grant: grant, Team: store.DefaultTeam}); err != nil {
 			return err
 		}
 		return tx.Keys().Add(ctx, store.KeyRow{
 			Key: penstock.Key{
 				UID: firstKey, Name: "admin", Scopes: []penstock.Scope{penstock.ScopeAdmin}, Prefix: shown(key),
-				Owner: admin, CreatedAt: penstock.Now(),
+				Owner: admin.Actor(), CreatedAt: now,
 			},
 			Team: store.DefaultTeam, Hash: HashKey(key),
 		})

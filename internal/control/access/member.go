@@ -191,7 +191,11 @@ func (s *Members) update(
 	if req.Email != nil {
 		r.Email = strings.TrimSpace(*req.Email)
 	}
-	if err := checkMember(r.Member, ""); err != nil {
+	changed := penstock.Member{Type: of, DisplayName: r.UID, Email: r.Email}
+	if req.DisplayName != nil {
+		changed.DisplayName = r.DisplayName
+	}
+	if err := checkMember(changed, ""); err != nil {
 		return penstock.Member{}, err
 	}
 	switch {

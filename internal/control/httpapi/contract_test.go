@@ -130,6 +130,7 @@ func (d *driver) operations() []operation {
 	const base = "/api/v1"
 	run, waiting, agent := base+"/agent/runs/"+d.seen["run"], base+"/agent/runs/"+d.seen["waiting"], base+"/agent"
 	read, write, reads, manage, keys := "runs:read", "runs:write", "factories:read", "factories:manage", "keys:manage"
+	people := "access:manage"
 	events, endpoint := "events:manage", base+"/event-endpoints/"+d.seen["endpoint"]
 	forges, forge := "forges:manage", base+"/forges/"+d.seen["forge"]
 	factory := base + "/factory/" + d.seen["factory"]
@@ -303,6 +304,20 @@ func (d *driver) operations() []operation {
 		{"POST", base + "/outputs/" + d.seen["rejected"] + "/reject", nil, write},
 		{"POST", base + "/keys", map[string]any{"name": "k", "scopes": []string{"runs:read"}}, keys},
 		{"GET", base + "/keys", nil, keys},
+		{"PATCH", base + "/keys/" + d.seen["key"], map[string]any{"owner_uid": d.seen["user"]}, keys},
+		{"POST", base + "/users", map[string]any{"display_name": "Ada", "role": "editor"}, people},
+		{"GET", base + "/users", nil, people},
+		{"GET", base + "/users/" + d.seen["user"], nil, people},
+		{"PATCH", base + "/users/" + d.seen["user"], map[string]any{"display_name": "Ada B."}, people},
+		{"POST", base + "/service-accounts", map[string]any{"display_name": "nightly"}, people},
+		{"GET", base + "/service-accounts", nil, people},
+		{"GET", base + "/service-accounts/" + d.seen["service account"], nil, people},
+		{"PATCH", base + "/service-accounts/" + d.seen["service account"], map[string]any{"email": "ops@example.com"}, people},
+		{
+			"POST", base + "/grants",
+			map[string]any{"subject_type": "group", "subject": penstock.NewUID(), "role": "viewer"}, people,
+		},
+		{"GET", base + "/grants", nil, people},
 		{"GET", base + "/me", nil, "any"},
 		{"GET", base + "/signature-schemes", nil, "any"},
 		{"GET", base + "/schedule-times?cron=0+7+*+*+1-5&timezone=Europe/Berlin", nil, "any"},
@@ -321,6 +336,9 @@ func (d *driver) operations() []operation {
 		{"DELETE", base + "/secrets/" + d.seen["secret"], nil, "secrets:manage"},
 		{"DELETE", base + "/budgets/" + d.seen["budget"], nil, "admin"},
 		{"DELETE", base + "/keys/" + d.seen["key"], nil, keys},
+		{"DELETE", base + "/grants/" + d.seen["grant"], nil, people},
+		{"DELETE", base + "/users/" + d.seen["user"], nil, people},
+		{"DELETE", base + "/service-accounts/" + d.seen["service account"], nil, people},
 		{"DELETE", endpoint, nil, events},
 		{"DELETE", forge, nil, forges},
 	}
@@ -391,6 +409,7 @@ func (d *driver) callWell() {
 	d.seen["secret"] = "S" + penstock.NewUID()
 	d.must(http.StatusCreated, "POST", "/api/v1/secrets", map[string]any{"name": d.seen["secret"]})
 	d.seen["key"], _ = d.newKey(penstock.ScopeRunsRead)
+	d.makeMembers()
 	d.must(http.StatusOK, "GET", "/api/v1/usage?format=csv", nil)
 	budgets, total := "/api/v1/budgets", `{"scope": "team", "period": "total", "max_cost_usd": 1000}`
 	endpoints, receiver := "/api/v1/event-endpoints", `{"url": "https://hooks.example.com/x"}`
@@ -438,6 +457,62 @@ func (d *driver) callWell() {
 	d.must(http.StatusNoContent, "DELETE", "/api/v1/secrets/SHORT_LIVED", nil)
 	uid, _ := d.newKey(penstock.ScopeRunsRead)
 	d.must(http.StatusNoContent, "DELETE", "/api/v1/keys/"+uid, nil)
+}
+
+// makeMembers creates a user, a service account and a grant.
+func (d *driver) makeMembers() {
+	d.t.Helper()
+	d.seen["user"] = d.must(http.StatusCreated, "POST", "/api/v1/users", `{"display_name": "Bo", "role": "user"}`).
+		field("uid")
+	d.seen["service account"] = d.must(http.StatusCreated, "POST", "/api/v1/service-accounts", `{"display_name": "ci"}`).
+		field("uid")
+	d.seen["grant"] = d.must(
+		http.StatusCreated, "POST", "/api/v1/grants",
+		map[string]any{"subject_type": "service_account", "subject": d.seen["service account"], "role": "user"},
+	).field("uid")
+	for kind, body := range map[string]string{
+		"grants":           `{"subject_type": "group", "subject": "short-lived", "role": "viewer"}`,
+		"users":            `{"display_name": "Short-lived"}`,
+		"service-accounts": `{"display_name": "short-lived"}`,
+	} {
+		uid := d.must(http.StatusCreated, "POST", "/api/v1/"+kind, body).field("uid")
+		d.must(http.StatusNoContent, "DELETE", "/api/v1/"+kind+"/"+uid, nil)
+	}
+}
+
+// lastAdmins tries to take the last admin away, a user first and then a service account.
+func (d *driver) lastAdmins() {
+	d.t.Helper()
+	me := d.must(http.StatusOK, "GET", "/api/v1/me", nil)
+	var caller struct{ Actor penstock.Actor }
+	me.into(d.t, &caller)
+	admin := caller.Actor.UID
+	var all struct{ Grants []penstock.Grant }
+	d.must(http.StatusOK, "GET", "/api/v1/grants", nil).into(d.t, &all)
+	at := slices.IndexFunc(all.Grants, func(g penstock.Grant) bool { return g.Subject == admin })
+	refused := func(method, path string, body any, as ...string) {
+		d.t.Helper()
+		d.must(http.StatusConflict, method, "/api/v1/"+path, body, as...)
+	}
+	refused("DELETE", "grants/"+all.Grants[at].UID, nil)
+	refused("PATCH", "users/"+admin, `{"disabled": true}`)
+	refused("DELETE", "users/"+admin, nil)
+	other := d.must(http.StatusCreated, "POST", "/api/v1/users", `{"display_name": "Cleo", "role": "viewer"}`).field("uid")
+	refused("PATCH", "keys/"+me.field("key_uid"), map[string]any{"owner_uid": other})
+
+	service := d.must(http.StatusCreated, "POST", "/api/v1/service-accounts", `{"display_name": "ops", "role": "admin"}`).
+		field("uid")
+	key := d.must(
+		http.StatusCreated, "POST", "/api/v1/keys", map[string]any{"name": "ops", "role": "admin", "owner_uid": service},
+	).field("key")
+	bearer := []string{"Authorization", "Bearer " + key}
+	d.must(http.StatusOK, "PATCH", "/api/v1/users/"+admin, `{"disabled": true}`)
+	d.must(http.StatusUnauthorized, "GET", "/api/v1/me", nil)
+	refused("PATCH", "service-accounts/"+service, `{"disabled": true}`, bearer...)
+	refused("DELETE", "service-accounts/"+service, nil, bearer...)
+	d.must(http.StatusOK, "PATCH", "/api/v1/users/"+admin, `{"disabled": false}`, bearer...)
+	d.must(http.StatusNoContent, "DELETE", "/api/v1/service-accounts/"+service, nil)
+	d.must(http.StatusUnauthorized, "GET", "/api/v1/me", nil, bearer...)
 }
 
 // makeSteered creates a run whose agent works, one that waits, and an attachment to upload.
@@ -923,6 +998,7 @@ func (d *driver) callBadly() {
 	d.must(
 		http.StatusConflict, "DELETE", "/api/v1/keys/"+d.must(http.StatusOK, "GET", "/api/v1/me", nil).field("key_uid"), nil,
 	) // the last admin's
+	d.lastAdmins()
 	for kind, path := range map[string]string{
 		"environment": "/environments", "identity": "/identities",
 	} { // names are taken

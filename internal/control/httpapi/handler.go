@@ -95,9 +95,9 @@ func (a *API) handlers(o Options, m *metrics) *handlers {
 		usage:    usage{svc.Usage},
 		secrets:  secrets{svc.Secrets},
 		keys:     keys{svc.Keys},
-		users:       members{svc.Members, penstock.MemberUser, "users"},
-		services:    members{svc.Members, penstock.MemberServiceAccount, "service_accounts"},
-		grants:      grants{svc.Members},
+		users:    members{svc.Members, penstock.MemberUser, "users"},
+		services: members{svc.Members, penstock.MemberServiceAccount, "service_accounts"},
+		grants:   grants{svc.Members},
 		sessions: sessions{svc.Sessions, a.auth, a.rate},
 
 		control: workerControl{svc.Executions.Control(), a.shutdown},

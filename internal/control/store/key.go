@@ -69,7 +69,7 @@ var principalFields = newResource("principals", "p",
 )
 
 var (
-	setPrincipal = principalFields.upsert("uid")
+	setPrincipal = principalFields.upsert("uid") + " WHERE principals.member = ''"
 	keyColumns   = "SELECT " + keyFields.selected + ", p.member, p.disabled_at, " + rights + ", " +
 		principalFields.selected + `
 	FROM api_keys k
@@ -208,7 +208,8 @@ func (s *Store) touch(ctx context.Context, statement string, used map[string]pen
 	})
 }
 
-// AddPrincipal stores a person or service account, or updates its name and other details.
+// AddPrincipal stores an agent or automation, or updates its name and other details. A member of the team stays as it
+// is.
 func (ks KeysTx) AddPrincipal(ctx context.Context, team string, a penstock.Actor) error {
 	_, err := ks.tx.exec(ctx, setPrincipal, principalFields.row(&principal{a, team})...)
 	return err

@@ -20,7 +20,7 @@ func TestCompletionCandidates(t *testing.T) {
 		want  []string // the first words of the lines; "..." marks a prefix
 	}{
 		"commands":        {[]string{""}, []string{"serve", "worker", "run", "..."}},
-		"verbs":           {[]string{"key", ""}, []string{"create", "list", "delete"}},
+		"verbs":           {[]string{"key", ""}, []string{"create", "list", "assign", "delete"}},
 		"no hidden verbs": {[]string{"agent", ""}, []string{"list", "create", "get", "update", "delete"}},
 		"values of a flag": {
 			[]string{"run", "list", "--sort-by", ""}, []string{"updated_at", "created_at", "title", "agent"},

@@ -36,24 +36,28 @@ type cli struct {
 	Serve  serveCmd  `cmd:"" group:"server" help:"Run the server: API, scheduler and, by default, a worker."`
 	Worker workerCmd `cmd:"" group:"server" help:"Run a worker on this machine, for a server elsewhere."`
 
-	Run         runCmds         `cmd:"" group:"client" help:"Create, watch, steer and cancel runs."`
-	Schedule    scheduleCmds    `cmd:"" group:"client" help:"Start runs on a schedule."`
-	Factory     factoryCmds     `cmd:"" group:"client" help:"Manage factories and give them work."`
-	Automation  automationCmds  `cmd:"" group:"client" help:"Start runs on webhook deliveries or on a schedule."`
-	Webhook     webhookCmds     `cmd:"" group:"client" help:"Manage the URLs that other systems post to."`
-	Environment environmentCmds `cmd:"" group:"client" help:"Manage environments: the repositories and setup commands of runs."`
-	Network     networkCmds     `cmd:"" group:"client" help:"Explain which hosts runs may reach."`
-	Agent       agentCmds       `cmd:"" group:"client" help:"Manage agents: the names and settings that runs use."`
-	Secret      secretCmds      `cmd:"" group:"client" help:"Manage the secrets of runs and webhooks."`
-	Budget      budgetCmds      `cmd:"" group:"client" help:"Cap what runs spend on models."`
-	Forge       forgeCmds       `cmd:"" group:"client" help:"Manage connections to forges, such as GitHub and Gitea, whose repositories runs read."`
-	Output      outputCmds      `cmd:"" group:"client" help:"Pull requests and comments that runs declare, and that are done after their turns."`
-	Endpoint    endpointCmds    `cmd:"" group:"client" help:"Manage event endpoints, which receive signed messages about runs."`
-	Subject     subjectCmds     `cmd:"" group:"client" help:"Show what events are about, and the run that works on it."`
-	Occurrences occurrencesCmd  `cmd:"" group:"client" help:"List what was due to start work, and what became of it."`
-	Usage       usageCmd        `cmd:"" ids:"none" group:"client" help:"Show what runs spend on models."`
-	Key         keyCmds         `cmd:"" group:"client" help:"Manage API keys."`
-	MCP         mcpCmds         `cmd:"" name:"mcp" group:"client" help:"Connect MCP clients, such as coding agents, with factories."`
+	Run            runCmds            `cmd:"" group:"client" help:"Create, watch, steer and cancel runs."`
+	Schedule       scheduleCmds       `cmd:"" group:"client" help:"Start runs on a schedule."`
+	Factory        factoryCmds        `cmd:"" group:"client" help:"Manage factories and give them work."`
+	Automation     automationCmds     `cmd:"" group:"client" help:"Start runs on webhook deliveries or on a schedule."`
+	Webhook        webhookCmds        `cmd:"" group:"client" help:"Manage the URLs that other systems post to."`
+	Environment    environmentCmds    `cmd:"" group:"client" help:"Manage environments: the repositories and setup commands of runs."`
+	Network        networkCmds        `cmd:"" group:"client" help:"Explain which hosts runs may reach."`
+	Agent          agentCmds          `cmd:"" group:"client" help:"Manage agents: the names and settings that runs use."`
+	Secret         secretCmds         `cmd:"" group:"client" help:"Manage the secrets of runs and webhooks."`
+	Budget         budgetCmds         `cmd:"" group:"client" help:"Cap what runs spend on models."`
+	Forge          forgeCmds          `cmd:"" group:"client" help:"Manage connections to forges, such as GitHub and Gitea, whose repositories runs read."`
+	Output         outputCmds         `cmd:"" group:"client" help:"Pull requests and comments that runs declare, and that are done after their turns."`
+	Endpoint       endpointCmds       `cmd:"" group:"client" help:"Manage event endpoints, which receive signed messages about runs."`
+	Subject        subjectCmds        `cmd:"" group:"client" help:"Show what events are about, and the run that works on it."`
+	Occurrences    occurrencesCmd     `cmd:"" group:"client" help:"List what was due to start work, and what became of it."`
+	Usage          usageCmd           `cmd:"" ids:"none" group:"client" help:"Show what runs spend on models."`
+	Key            keyCmds            `cmd:"" group:"client" help:"Manage API keys."`
+	User           userCmds           `cmd:"" group:"client" help:"Manage the people of the team."`
+	ServiceAccount serviceAccountCmds `cmd:"" group:"client" help:"Manage service accounts: programs that own keys."`
+	Grant          grantCmds          `cmd:"" group:"client" help:"Manage the roles of users, service accounts and groups."`
+	Whoami         whoamiCmd          `cmd:"" ids:"none" group:"client" help:"Show who you are, and what your key may do."`
+	MCP            mcpCmds            `cmd:"" name:"mcp" group:"client" help:"Connect MCP clients, such as coding agents, with factories."`
 
 	Migrate migrateCmd  `cmd:"" group:"data" help:"Update the database schema to this version; serve also does this when it starts."`
 	Backup  backupCmd   `cmd:"" group:"data" help:"Back up everything the server stores to one file; safe while the server runs."`
@@ -156,7 +160,7 @@ func commandLine(first string) any {
 	found := false
 	for field := range reflect.TypeFor[cli]().Fields() {
 		_, isCommand := field.Tag.Lookup("cmd")
-		if isCommand && strings.ToLower(field.Name) != first {
+		if isCommand && strings.ToLower(field.Name) != strings.ReplaceAll(first, "-", "") {
 			continue
 		}
 		fields, found = append(fields, field), found || isCommand

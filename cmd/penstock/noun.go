@@ -116,7 +116,7 @@ func (n *noun[T]) resolve(ctx context.Context, c *client, list, target string) (
 		if thing.uid() == target {
 			return target, nil
 		}
-		if cmp.Or(thing.Name, thing.Config.Name) == name {
+		if cmp.Or(thing.Name, thing.Config.Name, thing.DisplayName) == name {
 			uids, factories = append(uids, thing.uid()), append(factories, thing.FactoryUID)
 		}
 	}
@@ -397,8 +397,9 @@ func (n *noun[T]) identifier() string { return cmp.Or(n.id, "UID or name") }
 // nouns are the resources that have the verbs below, by their names on the command line.
 var nouns = map[string]anyNoun{
 	"agent": agentNoun, "automation": automationNoun, "budget": budgetNoun, "endpoint": endpointNoun, "forge": forgeNoun,
-	"environment": environmentNoun, "factory": factoryNoun, "key": keyNoun, "run": runNoun,
-	"schedule": scheduleNoun, "secret": secretNoun, "subject": subjectNoun, "webhook": webhookNoun,
+	"environment": environmentNoun, "factory": factoryNoun, "grant": grantNoun, "key": keyNoun, "run": runNoun,
+	"schedule": scheduleNoun, "secret": secretNoun, "service-account": serviceAccountNoun, "subject": subjectNoun,
+	"user": userNoun, "webhook": webhookNoun,
 }
 
 // nameNouns sets the words of help texts, and names the arguments that stand for a resource.

@@ -38,6 +38,7 @@ func TestKeyIsShownOnceAndActsForItsOwner(t *testing.T) {
 		want := penstock.Principal{
 			Team: store.DefaultTeam, KeyUID: k.UID, Makers: []string{w.Admin.KeyUID}, Actor: w.Admin.Actor,
 			Scopes: []penstock.Scope{penstock.ScopeRunsRead, penstock.ScopeRunsWrite},
+			Roles:  []penstock.Role{penstock.AdminRole},
 		}
 		if diff := cmp.Diff(want, p); diff != "" {
 			w.T.Errorf("-want +got:\n%s", diff)

@@ -44,38 +44,38 @@ func readGrants(ctx context.Context, q querier, where string, args ...any) ([]Gr
 }
 
 // Grants returns the grants of a team, the newest first.
-func (as Members) Grants(ctx context.Context, team string) ([]GrantRow, error) {
-	return readGrants(ctx, as.s, "WHERE g.team = $1 ORDER BY g.created_at DESC, g.uid", team)
+func (ms Members) Grants(ctx context.Context, team string) ([]GrantRow, error) {
+	return readGrants(ctx, ms.s, "WHERE g.team = $1 ORDER BY g.created_at DESC, g.uid", team)
 }
 
 // Grant reads a grant. Absence is penstock.CodeNotFound.
-func (as MembersTx) Grant(ctx context.Context, team, uid string) (GrantRow, error) {
-	rows, err := readGrants(ctx, as.tx, "WHERE g.team = $1 AND g.uid = $2", team, uid)
+func (ms MembersTx) Grant(ctx context.Context, team, uid string) (GrantRow, error) {
+	rows, err := readGrants(ctx, ms.tx, "WHERE g.team = $1 AND g.uid = $2", team, uid)
 	return only(rows, err, "grant", uid)
 }
 
 // CountGrants counts the grants of a team, and prevents others until the transaction ends.
-func (as MembersTx) CountGrants(ctx context.Context, team string) (n int, err error) {
-	if as.tx.s.d.lock != "" { // SQLite has one writer
-		if _, err = as.tx.exec(ctx, "SELECT 1 FROM teams WHERE uid = $1"+as.tx.s.d.lock, team); err != nil {
+func (ms MembersTx) CountGrants(ctx context.Context, team string) (n int, err error) {
+	if ms.tx.s.d.lock != "" { // SQLite has one writer
+		if _, err = ms.tx.exec(ctx, "SELECT 1 FROM teams WHERE uid = $1"+ms.tx.s.d.lock, team); err != nil {
 			return 0, fmt.Errorf("lock the grants: %w", err)
 		}
 	}
-	err = as.tx.row(ctx, "SELECT count(*) FROM grants WHERE team = $1", team).Scan(&n)
+	err = ms.tx.row(ctx, "SELECT count(*) FROM grants WHERE team = $1", team).Scan(&n)
 	return n, wrapf(err, "count the grants")
 }
 
 // AddGrant stores a grant. One of the same role and subject is a conflict.
-func (as MembersTx) AddGrant(ctx context.Context, r GrantRow) error {
-	err := grantFields.add(ctx, as.tx, &r)
-	if err != nil && as.tx.s.d.unique(err) {
+func (ms MembersTx) AddGrant(ctx context.Context, r GrantRow) error {
+	err := grantFields.add(ctx, ms.tx, &r)
+	if err != nil && ms.tx.s.d.unique(err) {
 		return penstock.Errorf(penstock.CodeConflict, "the %s has the role %s already", r.SubjectType, r.Role)
 	}
 	return wrapf(err, "store grant %s", r.UID)
 }
 
 // DeleteGrant removes a grant from the next request on. It returns false if there is none.
-func (as MembersTx) DeleteGrant(ctx context.Context, team, uid string) (bool, error) {
-	n, err := as.tx.exec(ctx, "DELETE FROM grants WHERE team = $1 AND uid = $2", team, uid)
+func (ms MembersTx) DeleteGrant(ctx context.Context, team, uid string) (bool, error) {
+	n, err := ms.tx.exec(ctx, "DELETE FROM grants WHERE team = $1 AND uid = $2", team, uid)
 	return n > 0, wrapf(err, "remove grant %s", uid)
 }

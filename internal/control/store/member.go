@@ -56,25 +56,25 @@ func readMembers(ctx context.Context, q querier, where string, args ...any) ([]M
 }
 
 // List returns the members of a type by name, those that are enabled first.
-func (as Members) List(ctx context.Context, team string, of penstock.MemberType) ([]MemberRow, error) {
-	return readMembers(ctx, as.s, `WHERE p.team = $1 AND p.member = $2
+func (ms Members) List(ctx context.Context, team string, of penstock.MemberType) ([]MemberRow, error) {
+	return readMembers(ctx, ms.s, `WHERE p.team = $1 AND p.member = $2
 	ORDER BY p.disabled_at > 0, p.display_name, p.uid`, team, string(of))
 }
 
 // Find reads a member. Absence is penstock.CodeNotFound.
-func (as Members) Find(ctx context.Context, team string, of penstock.MemberType, uid string) (MemberRow, error) {
-	return readMember(ctx, as.s, team, of, uid)
+func (ms Members) Find(ctx context.Context, team string, of penstock.MemberType, uid string) (MemberRow, error) {
+	return readMember(ctx, ms.s, team, of, uid)
 }
 
 // Lock is [Members.Find] in a transaction, which no other one changes the member beside.
-func (as MembersTx) Lock(ctx context.Context, team string, of penstock.MemberType, uid string) (MemberRow, error) {
-	if as.tx.s.d.lock != "" { // SQLite has one writer
-		_, err := as.tx.exec(ctx, "SELECT 1 FROM principals WHERE uid = $1 AND team = $2"+as.tx.s.d.lock, uid, team)
+func (ms MembersTx) Lock(ctx context.Context, team string, of penstock.MemberType, uid string) (MemberRow, error) {
+	if ms.tx.s.d.lock != "" { // SQLite has one writer
+		_, err := ms.tx.exec(ctx, "SELECT 1 FROM principals WHERE uid = $1 AND team = $2"+ms.tx.s.d.lock, uid, team)
 		if err != nil {
 			return MemberRow{}, fmt.Errorf("lock member %s: %w", uid, err)
 		}
 	}
-	return readMember(ctx, as.tx, team, of, uid)
+	return readMember(ctx, ms.tx, team, of, uid)
 }
 
 func readMember(
@@ -85,42 +85,68 @@ func readMember(
 }
 
 // Add stores a new member. A person of the same issuer and subject is a conflict.
-func (as MembersTx) Add(ctx context.Context, r MemberRow) error {
-	err := memberFields.add(ctx, as.tx, &r)
-	if err != nil && as.tx.s.d.unique(err) {
+func (ms MembersTx) Add(ctx context.Context, r MemberRow) error {
+	err := memberFields.add(ctx, ms.tx, &r)
+	if err != nil && ms.tx.s.d.unique(err) {
 		return penstock.Errorf(penstock.CodeConflict, "the team has a user with this issuer and subject already")
 	}
 	return wrapf(err, "store member %s", r.UID)
 }
 
 // Set stores a member that was locked and changed in the transaction.
-func (as MembersTx) Set(ctx context.Context, r MemberRow) error {
-	_, err := as.tx.exec(ctx, setMember, memberFields.changes(&r, r.UID, r.Team)...)
+func (ms MembersTx) Set(ctx context.Context, r MemberRow) error {
+	_, err := ms.tx.exec(ctx, setMember, memberFields.changes(&r, r.UID, r.Team)...)
 	return wrapf(err, "store member %s", r.UID)
 }
 
+// SetGroups stores the groups of a person. Their names have no line breaks.
+func (ms MembersTx) SetGroups(ctx context.Context, uid string, groups []string) error {
+	if _, err := ms.tx.exec(ctx, "DELETE FROM principal_groups WHERE principal = $1", uid); err != nil {
+		return fmt.Errorf("forget the groups of %s: %w", uid, err)
+	}
+	for _, name := range groups { // few
+		_, err := ms.tx.exec(ctx, `INSERT INTO principal_groups (principal, name)
+			VALUES ($1, $2)
+			ON CONFLICT DO NOTHING`, uid, name)
+		if err != nil {
+			return fmt.Errorf("store a group of %s: %w", uid, err)
+		}
+	}
+	return nil
+}
+
 // EndSessions ends the sessions of all keys of a member.
-func (as MembersTx) EndSessions(ctx context.Context, uid string) error {
-	_, err := as.tx.exec(ctx, `DELETE FROM sessions
+func (ms MembersTx) EndSessions(ctx context.Context, uid string) error {
+	_, err := ms.tx.exec(ctx, `DELETE FROM sessions
 		WHERE key_uid IN (SELECT uid FROM api_keys WHERE principal = $1)`, uid)
 	return wrapf(err, "end the sessions of %s", uid)
 }
 
 // Delete turns a member into a name that what it has done keeps: without keys, sessions, grants, groups and issuer.
-func (as MembersTx) Delete(ctx context.Context, team, uid string) error {
-	if err := as.EndSessions(ctx, uid); err != nil {
+func (ms MembersTx) Delete(ctx context.Context, team, uid string) error {
+	if err := ms.EndSessions(ctx, uid); err != nil {
 		return err
 	}
 	now := int64(penstock.Now())
-	for _, statement := range []string{
-		"UPDATE api_keys SET revoked_at = $1 WHERE principal = $2 AND team = $3 AND revoked_at = 0",
-		"DELETE FROM grants WHERE $1 > 0 AND subject_type <> 'group' AND subject = $2 AND team = $3",
-		"DELETE FROM principal_groups WHERE $1 > 0 AND principal = $2 AND $3 <> ''",
-		`UPDATE principals
-			SET member = '', issuer = '', subject = '', disabled_at = $1
-			WHERE uid = $2 AND team = $3 AND member <> ''`,
+	for _, change := range []struct {
+		statement string
+		args      []any
+	}{
+		{
+			`UPDATE api_keys
+				SET revoked_at = $1
+				WHERE principal = $2 AND team = $3 AND revoked_at = 0`, []any{now, uid, team},
+		},
+		{`DELETE FROM grants
+			WHERE subject_type <> 'group' AND subject = $1 AND team = $2`, []any{uid, team}},
+		{"DELETE FROM principal_groups WHERE principal = $1", []any{uid}},
+		{
+			`UPDATE principals
+				SET member = '', issuer = '', subject = '', disabled_at = $1
+				WHERE uid = $2 AND team = $3 AND member <> ''`, []any{now, uid, team},
+		},
 	} {
-		if _, err := as.tx.exec(ctx, statement, now, uid, team); err != nil {
+		if _, err := ms.tx.exec(ctx, change.statement, change.args...); err != nil {
 			return fmt.Errorf("delete member %s: %w", uid, err)
 		}
 	}

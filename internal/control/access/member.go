@@ -90,50 +90,50 @@ func (s *Members) Create(
 	if err := mayManage(p); err != nil {
 		return penstock.Member{}, err
 	}
-	a := penstock.Member{
+	m := penstock.Member{
 		UID: penstock.NewUID(), Type: of, DisplayName: strings.TrimSpace(req.DisplayName), Email: strings.TrimSpace(req.Email),
 		Issuer: req.Issuer, Subject: req.Subject, CreatedAt: penstock.Now(), Roles: []penstock.Role{},
 	}
-	if err := checkMember(a, req.Role); err != nil {
-		return a, err
+	if err := checkMember(m, req.Role); err != nil {
+		return m, err
 	}
 	if req.Role != "" {
-		a.Roles = []penstock.Role{req.Role}
+		m.Roles = []penstock.Role{req.Role}
 	}
-	if err := outranked(p, a.Roles...); err != nil {
-		return a, err
+	if err := outranked(p, m.Roles...); err != nil {
+		return m, err
 	}
 	return Act(ctx, s.responses, p, func(tx *store.Tx) (penstock.Member, error) {
-		err := tx.Members().Add(ctx, store.MemberRow{Member: a, Team: p.Team})
+		err := tx.Members().Add(ctx, store.MemberRow{Member: m, Team: p.Team})
 		if err == nil && req.Role != "" {
 			_, err = s.grant(ctx, tx, p, penstock.Grant{
-				SubjectType: penstock.GrantSubject(of), Subject: a.UID, Role: req.Role,
+				SubjectType: penstock.GrantSubject(of), Subject: m.UID, Role: req.Role,
 			})
 		}
-		return a, err
+		return m, err
 	})
 }
 
 // checkMember checks what a caller says about a member.
-func checkMember(a penstock.Member, role penstock.Role) error {
+func checkMember(m penstock.Member, role penstock.Role) error {
 	var errs []penstock.FieldError
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
 	}
-	request.Name(func(_, format string, args ...any) { bad("/display_name", format, args...) }, a.DisplayName, true)
-	request.Printable(bad, "/email", a.Email, maxEmail)
-	request.Printable(bad, "/issuer", a.Issuer, request.MaxURL)
-	request.Printable(bad, "/subject", a.Subject, maxSubject)
-	if a.Email != "" && (strings.Count(a.Email, "@") != 1 || strings.ContainsAny(a.Email, " <>,;")) {
+	request.Name(func(_, format string, args ...any) { bad("/display_name", format, args...) }, m.DisplayName, true)
+	request.Printable(bad, "/email", m.Email, maxEmail)
+	request.Printable(bad, "/issuer", m.Issuer, request.MaxURL)
+	request.Printable(bad, "/subject", m.Subject, maxSubject)
+	if m.Email != "" && (strings.Count(m.Email, "@") != 1 || strings.ContainsAny(m.Email, " <>,;")) {
 		bad("/email", "must be an address, such as ada@example.com")
 	}
 	switch {
-	case a.Type != penstock.MemberUser && a.Issuer+a.Subject != "":
+	case m.Type != penstock.MemberUser && m.Issuer+m.Subject != "":
 		bad("/issuer", "is for users: a service account has no sign-in")
-	case (a.Issuer == "") != (a.Subject == ""):
+	case (m.Issuer == "") != (m.Subject == ""):
 		bad("/subject", "and issuer belong together: both identify a person at the identity provider, or neither is there")
-	case a.Issuer != "":
-		if u, err := url.Parse(a.Issuer); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+	case m.Issuer != "":
+		if u, err := url.Parse(m.Issuer); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 			bad("/issuer", "must be the URL of the identity provider, as its discovery document writes it")
 		}
 	}
@@ -169,12 +169,12 @@ func (s *Members) Update(
 	if req == (MemberChange{}) {
 		return penstock.Member{}, penstock.Invalid("", "change at least one of display_name, email and disabled")
 	}
-	return Act(ctx, s.responses, p, func(tx *store.Tx) (a penstock.Member, err error) {
+	return Act(ctx, s.responses, p, func(tx *store.Tx) (m penstock.Member, err error) {
 		err = keepAdmin(ctx, tx, p.Team, func() error {
-			a, err = s.update(ctx, tx, p, of, uid, req)
+			m, err = s.update(ctx, tx, p, of, uid, req)
 			return err
 		})
-		return a, err
+		return m, err
 	})
 }
 

@@ -74,7 +74,7 @@ func (ms MembersTx) AddGrant(ctx context.Context, r GrantRow) error {
 	return wrapf(err, "store grant %s", r.UID)
 }
 
-// DeleteGrant removes a grant from the next request on. It returns false if there is none.
+// DeleteGrant removes a grant from the next request on. It returns false without such a grant.
 func (ms MembersTx) DeleteGrant(ctx context.Context, team, uid string) (bool, error) {
 	n, err := ms.tx.exec(ctx, "DELETE FROM grants WHERE team = $1 AND uid = $2", team, uid)
 	return n > 0, wrapf(err, "remove grant %s", uid)

@@ -45,6 +45,8 @@ test('a key is shown once, works, and is refused from the moment on at which it 
   await world.signIn('/keys');
   await page.getByRole('button', { name: 'New key' }).click();
   await page.getByLabel('Name').fill(attack);
+  await world.look('keys-role');
+  await choose(page.getByRole('combobox', { name: 'May do' }), { name: 'Single scopes' });
   await page.getByLabel('runs:read').check();
   await page.getByLabel('factories:read').check();
   await choose(page.getByRole('combobox', { name: 'Expires' }), { name: 'In 30 days' });
@@ -86,6 +88,58 @@ test('a key is shown once, works, and is refused from the moment on at which it 
   await row.waitFor({ state: 'detached' });
   await expect(bearer.me.get()).rejects.toMatchObject({ statusCode: 401 });
   expect(await page.evaluate(() => 'hacked' in window)).toBe(false);
+});
+
+test('a user owns a key with a role, and is refused from the moment on at which she is disabled', async ({ world }) => {
+  const { page, server } = world;
+  await world.signIn('/people');
+  await page.getByRole('row', { name: /Admin/ }).waitFor();
+  await page.getByRole('button', { name: 'New user' }).click();
+  await page.getByLabel('Name').fill('Ada Brandt');
+  await page.getByLabel('E-mail').fill('ada');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByRole('alert').getByText('must be an address').first().waitFor();
+  await page.getByLabel('E-mail').fill('ada@example.com');
+  await world.look('people-new');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  const row = page.getByRole('row', { name: /Ada Brandt/ });
+  await row.getByText('user', { exact: true }).waitFor();
+
+  await page.getByRole('link', { name: 'Keys' }).click();
+  await page.getByRole('button', { name: 'New key' }).click();
+  await page.getByLabel('Name').fill('laptop');
+  await choose(page.getByRole('combobox', { name: 'Owner' }), { name: 'Ada Brandt' });
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  const key = (await page.getByRole('region', { name: 'the key', exact: true }).textContent()) ?? '';
+  await page.getByRole('button', { name: 'I have copied it' }).click();
+  await page
+    .getByRole('row', { name: /laptop/ })
+    .getByText('Ada Brandt')
+    .waitFor();
+  const hers = new Penstock({ baseURL: server.url, apiKey: key });
+  expect(await hers.me.get()).toMatchObject({ actor: { display_name: 'Ada Brandt' }, grants: [{ role: 'user' }] });
+
+  await page.getByRole('link', { name: 'People' }).click();
+  await page.getByRole('button', { name: 'Roles Ada Brandt' }).click();
+  await page.getByLabel('Viewer').check();
+  await page.getByLabel('User').uncheck();
+  await world.look('people-roles');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await row.getByText('viewer', { exact: true }).waitFor();
+  await expect(hers.runs.create({ prompt: 'x' })).rejects.toMatchObject({ statusCode: 403 });
+  await page.getByRole('button', { name: 'Disable Ada Brandt' }).click();
+  await page.getByRole('button', { name: 'Disable', exact: true }).click();
+  await row.getByText('Disabled').waitFor();
+  await world.look('people');
+  await expect(hers.me.get()).rejects.toMatchObject({ statusCode: 401 });
+
+  await page.getByRole('button', { name: 'Disable Admin' }).click();
+  await page.getByRole('button', { name: 'Disable', exact: true }).click();
+  await page.getByRole('alert').getByText('without an admin').waitFor();
+  await page.getByRole('button', { name: 'Go back' }).click();
+  await page.getByRole('button', { name: 'Enable Ada Brandt' }).click();
+  await row.getByText('Enabled').waitFor();
+  expect((await hers.me.get()).scopes).toEqual(['factories:read', 'runs:read']);
 });
 
 test('who may only read sees no button that would change something', async ({ world }) => {

@@ -95,6 +95,7 @@ test('nothing jumps while a page loads', async ({ world }) => {
   await open('/forges', /git\.invalid/);
   await open(`/forges/${forge}`, /cannot|Unavailable|Try again/i);
   await open(`/forges/${forge}/deliveries/${event}`, /No automation got the event/);
+  await open('/people', /Admin/);
   await open('/keys', /psk_/);
   await open('/settings', /builtin/);
   await page.setViewportSize({ width: 390, height: 844 });

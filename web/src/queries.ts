@@ -153,6 +153,15 @@ export const secretsQuery = queryOptions({ queryKey: ['secrets'], queryFn: ({ si
 
 export const keysQuery = queryOptions({ queryKey: ['keys'], queryFn: ({ signal }) => client.keys.list({ signal }) });
 
+export const usersQuery = queryOptions({ queryKey: ['members', 'users'], queryFn: ({ signal }) => client.users.list({ signal }) });
+
+export const serviceAccountsQuery = queryOptions({
+  queryKey: ['members', 'service accounts'],
+  queryFn: ({ signal }) => client.serviceAccounts.list({ signal }),
+});
+
+export const grantsQuery = queryOptions({ queryKey: ['members', 'grants'], queryFn: ({ signal }) => client.grants.list({ signal }) });
+
 export const agentsQuery = queryOptions({
   queryKey: ['agents'],
   staleTime: 30_000,

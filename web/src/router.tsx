@@ -137,6 +137,12 @@ const settingsRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/settings/SettingsPage.tsx'), 'SettingsPage'),
 });
 
+const peopleRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/people',
+  component: lazyRouteComponent(() => import('./pages/people/PeoplePage.tsx'), 'PeoplePage'),
+});
+
 const keysRoute = createRoute({
   getParentRoute: () => appRoute,
   path: '/keys',
@@ -286,6 +292,7 @@ const routeTree = rootRoute.addChildren([
     connectionDeliveryRoute,
     endpointsRoute,
     endpointRoute,
+    peopleRoute,
     keysRoute,
     settingsRoute,
   ]),

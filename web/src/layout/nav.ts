@@ -23,6 +23,7 @@ export const places: Place[] = [
   { label: 'Event endpoints', to: '/event-endpoints', icon: 'external', scope: 'events:manage' },
   { label: 'Forges', to: '/forges', icon: 'branch', scope: 'forges:manage' },
   { label: 'Secrets', to: '/secrets', icon: 'lock', scope: 'secrets:manage' },
+  { label: 'People', to: '/people', icon: 'user', scope: 'access:manage' },
   { label: 'Keys', to: '/keys', icon: 'key', scope: 'keys:manage' },
   { label: 'Settings', to: '/settings', icon: 'gear', scope: 'runs:read' },
 ];

@@ -1,23 +1,26 @@
 import { Alert, Button, Checkbox, Group, Select, Stack, Text, TextInput } from '@mantine/core';
-import type { CreateKeyRequest, Key } from '@penstock/sdk';
+import type { CreateKeyRequest, Key, Known, MemberRole } from '@penstock/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { client, sessionQuery } from '../../api.ts';
-import { useAgentChoices } from '../../choices.ts';
 import { Code } from '../../ui/Code.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { FormDialog } from '../../ui/FormDialog.tsx';
-import { givable, lives, scopes } from './scopes.ts';
+import { roleChoices } from '../people/roles.ts';
+import { useOwnerChoices } from './owners.ts';
+import { givable, lives, mayGive, scopes } from './scopes.ts';
 
 /** Creates a key and shows it once. */
 export default function KeyDialog({ close }: { close: () => void }) {
   const queries = useQueryClient();
   const { data: session } = useQuery(sessionQuery);
-  const agents = useAgentChoices();
+  const owners = useOwnerChoices(session?.scopes);
   const [name, setName] = useState('');
   const [chosen, setChosen] = useState<string[]>([]);
   const [life, setLife] = useState('0');
-  const [agent, setAgent] = useState<string | null>(null);
+  const [owner, setOwner] = useState<string | null>(null);
+  const [chosenRole, setRole] = useState<string>();
+  const role = chosenRole ?? (mayGive(session?.scopes, 'user') ? 'user' : '');
   const mine = givable(session?.scopes);
   const [key, setKey] = useState<Key>();
   if (key) {
@@ -26,9 +29,9 @@ export default function KeyDialog({ close }: { close: () => void }) {
   const submit = async (): Promise<void> => {
     const created = await client.keys.create({
       name: name.trim(),
-      scopes: chosen as CreateKeyRequest['scopes'],
+      ...(role ? { role: role as Known<MemberRole> } : { scopes: chosen as NonNullable<CreateKeyRequest['scopes']> }),
       ...(life === '0' ? {} : { expires_in_seconds: Number(life) }),
-      ...(agent ? { agent_uid: agent } : {}),
+      ...owners.request(owner),
     });
     await queries.invalidateQueries({ queryKey: ['keys'] });
     setKey(created);
@@ -40,8 +43,8 @@ export default function KeyDialog({ close }: { close: () => void }) {
       action="Create"
       submit={submit}
       done={() => {}} // the key is shown
-      incomplete={name.trim() === '' || chosen.length === 0}
-      error={agents.error}
+      incomplete={name.trim() === '' || (!role && chosen.length === 0)}
+      error={owners.error}
       size="lg"
     >
       <TextInput
@@ -52,22 +55,31 @@ export default function KeyDialog({ close }: { close: () => void }) {
         value={name}
         onChange={(event) => setName(event.currentTarget.value)}
       />
-      <Checkbox.Group label="Scopes" required value={chosen} onChange={setChosen}>
-        <Stack gap={6} mt={6}>
-          {scopes.map(({ scope, what }) => (
-            <Checkbox
-              key={scope}
-              value={scope}
-              label={<span className="mono">{scope}</span>}
-              description={what}
-              disabled={!mine.includes(scope)}
-            />
-          ))}
-        </Stack>
-      </Checkbox.Group>
+      <Select
+        label="May do"
+        allowDeselect={false}
+        data={[...roleChoices.filter(({ value }) => mayGive(session?.scopes, value)), { value: '', label: 'Single scopes' }]}
+        value={role}
+        onChange={(value) => setRole(value ?? '')}
+      />
+      {!role && (
+        <Checkbox.Group label="Scopes" required value={chosen} onChange={setChosen}>
+          <Stack gap={6} mt={6}>
+            {scopes.map(({ scope, what }) => (
+              <Checkbox
+                key={scope}
+                value={scope}
+                label={<span className="mono">{scope}</span>}
+                description={what}
+                disabled={!mine.includes(scope)}
+              />
+            ))}
+          </Stack>
+        </Checkbox.Group>
+      )}
       <Group grow align="start">
         <Select label="Expires" data={lives} value={life} allowDeselect={false} onChange={(value) => setLife(value ?? '0')} />
-        <Select label="Acts as" placeholder="Me" searchable clearable value={agent} onChange={setAgent} data={agents.choices} />
+        <Select label="Owner" placeholder="Me" searchable clearable value={owner} onChange={setOwner} data={owners.choices} />
       </Group>
     </FormDialog>
   );

@@ -32,7 +32,7 @@ const columns: Column<Key>[] = [
     ),
   },
   { header: 'Scopes', cell: ({ scopes }) => <span className="mono">{scopes.join(' ')}</span> },
-  { header: 'Acts as', width: 140, cell: ({ owner }) => owner.display_name ?? owner.uid },
+  { header: 'Owner', width: 140, cell: ({ owner }) => owner.display_name ?? owner.uid },
   { header: 'Last used', width: 110, numeric: true, cell: ({ last_used_at }) => <Time at={last_used_at} /> },
   { header: 'Created', width: 110, numeric: true, cell: ({ created_at }) => <Time at={created_at} /> },
   { header: 'Expires', width: 110, numeric: true, cell: ({ expires_at }) => <Expiry at={expires_at} /> },

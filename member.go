@@ -13,10 +13,10 @@ const (
 
 // Member is a person or service account of a team. What it may do is what its grants say.
 type Member struct {
-	UID         string      `json:"uid"`
+	UID         string     `json:"uid"`
 	Type        MemberType `json:"type"`
-	DisplayName string      `json:"display_name"`
-	Email       string      `json:"email,omitempty"`
+	DisplayName string     `json:"display_name"`
+	Email       string     `json:"email,omitempty"`
 	// Issuer and Subject identify a person at an identity provider. Without them, the person has keys and no sign-in.
 	Issuer     string   `json:"issuer,omitempty"`
 	Subject    string   `json:"subject,omitempty"`

@@ -81,7 +81,8 @@ func (p Principal) Lacks(scope Scope) string {
 	if len(p.Roles) > 0 {
 		roles = "only the role " + string(p.Roles[len(p.Roles)-1])
 	}
-	return fmt.Sprintf("has the scope %s, but its owner has not: %s has %s", scope, cmp.Or(p.Actor.DisplayName, p.Actor.UID), roles)
+	owner := cmp.Or(p.Actor.DisplayName, p.Actor.UID)
+	return fmt.Sprintf("has the scope %s, but its owner has not: %s has %s", scope, owner, roles)
 }
 
 // PaidBy lists the keys that pay for what p causes: its own, and those that made it.

@@ -21,7 +21,7 @@ func TestRefusalsNameFlagsAndArguments(t *testing.T) {
 		says string
 	}{
 		"run without a prompt": {
-			"run create", 64, "penstock: nothing to do: set a prompt, --skill or --conversation",
+			"run create", 64, "penstock: nothing to do: set a prompt, --skill, --conversation or --again",
 		},
 		"run with an empty prompt": {"run create -", 65, "penstock: Invalid request: <prompt>: is required unless"},
 		"several fields": {

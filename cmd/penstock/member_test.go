@@ -19,7 +19,8 @@ func TestATeamOfPeople(t *testing.T) {
 	call(t, admin, "whoami").want(t, 0, "Admin", "roles", "admin")
 	call(t, admin, "user", "create", "Ada Brandt", "--email", "ada@example.com", "--role", "user").want(t, 0, "Ada Brandt")
 	file := filepath.Join(t.TempDir(), "ada.key")
-	call(t, admin, "key", "create", "laptop", "--user", "Ada Brandt", "--role", "user", "--save", file).want(t, 0, "laptop")
+	call(t, admin, "key", "create", "laptop", "--user", "Ada Brandt", "--role", "user", "--save", file).
+		want(t, 0, "laptop")
 	key, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +37,7 @@ func TestATeamOfPeople(t *testing.T) {
 	call(t, admin, "run", "get", made.RunID).want(t, 0, "Cancelled by Ada Brandt.")
 
 	call(t, admin, "service-account", "create", "nightly", "--role", "user").want(t, 0, "nightly")
-	call(t, admin, "key", "create", "nightly", "--service-account", "nightly", "--scope", "runs:read", "--scope", "worker").
+	call(t, admin, "key", "create", "n", "--service-account", "nightly", "--scope", "runs:read", "--scope", "worker").
 		want(t, 0)
 	call(t, admin, "key", "list").want(t, 0, "Ada Brandt", "nightly", "OWNER")
 	call(t, admin, "grant", "create", "viewer", "--user", "Ada Brandt").want(t, 0, "viewer")

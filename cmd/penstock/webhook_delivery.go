@@ -58,7 +58,7 @@ var deliveryNoun = &noun[store.Delivery]{
 	row: func(d store.Delivery) []string {
 		return []string{
 			d.ID, age(d.ReceivedAt), d.Label, d.Reason, d.EventType, bytesText(d.Size), d.ClientIP, strings.Join(d.Runs, " "),
-			cmp.Or(d.Detail, startedNothing(d), d.Advice),
+			cmp.Or(d.Detail, strings.Trim(startedNothing(d)+"; "+d.Advice, "; ")),
 		}
 	},
 	facts: deliveryFacts,

@@ -91,7 +91,8 @@ func (s *Members) Create(
 		return penstock.Member{}, err
 	}
 	m := penstock.Member{
-		UID: penstock.NewUID(), Type: of, DisplayName: strings.TrimSpace(req.DisplayName), Email: strings.TrimSpace(req.Email),
+		UID: penstock.NewUID(), Type: of, DisplayName: strings.TrimSpace(req.DisplayName),
+		Email:  strings.TrimSpace(req.Email),
 		Issuer: req.Issuer, Subject: req.Subject, CreatedAt: penstock.Now(), Roles: []penstock.Role{},
 	}
 	if err := checkMember(m, req.Role); err != nil {

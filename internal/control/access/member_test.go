@@ -397,7 +397,8 @@ func TestNobodyTakesAKeyOfSomebodyWithMoreRights(t *testing.T) {
 func (w *world) service(name string) penstock.Member {
 	w.T.Helper()
 	m, err := w.Members.Create(
-		w.T.Context(), w.Admin, penstock.MemberServiceAccount, access.MemberRequest{DisplayName: name, Role: penstock.ViewerRole},
+		w.T.Context(), w.Admin, penstock.MemberServiceAccount,
+		access.MemberRequest{DisplayName: name, Role: penstock.ViewerRole},
 	)
 	if err != nil {
 		w.T.Fatal(err)

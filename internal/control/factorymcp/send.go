@@ -274,10 +274,11 @@ func (s *session) once(
 	return s.send(ctx, q, result)
 }
 
-// used reports whether the API has done a request with this key, or is doing it.
+// used reports whether the API has done a request with this key. It waits while a request with the key is in progress,
+// which may be one that only asks, as this one does.
 func (s *session) used(ctx context.Context, q request, key string) bool {
 	q.body, q.key = nil, key
-	err := s.do(ctx, q, nil)
+	_, err := s.send(ctx, q, nil)
 	e, ok := errors.AsType[*apiError](err)
 	return ok && e.status == http.StatusConflict
 }

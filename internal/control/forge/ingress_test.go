@@ -349,9 +349,14 @@ func TestAForgeIsAskedOnce(t *testing.T) {
 		}
 		close(h.wait)
 		sending.Wait()
-		slices.Sort(h.asked)
+		h.mu.Lock()
+		asked := slices.DeleteFunc(slices.Clone(h.asked), func(path string) bool {
+			return strings.Contains(path, "/issues/") // the comments that say how the runs are
+		})
+		h.mu.Unlock()
+		slices.Sort(asked)
 		want := []string{"acme/shop", "acme/shop/assignees", "acme/shop/collaborators/ada/permission"}
-		if diff := cmp.Diff(want, h.asked); diff != "" {
+		if diff := cmp.Diff(want, asked); diff != "" {
 			t.Error(diff)
 		}
 	})

@@ -102,14 +102,18 @@ func (a *authenticator) identify(c *call) {
 	}
 }
 
-// recheck checks whether the key or session of the request is still valid.
+// recheck checks whether the key or session of the request is still valid, and may still use the route.
 func (a *authenticator) recheck(ctx context.Context, c *call) error {
+	p, err := c.principal, error(nil)
 	if c.session != nil {
-		_, _, err := a.sessions.Resume(ctx, c.proof)
+		p, _, err = a.sessions.Resume(ctx, c.proof)
+	} else {
+		p, err = a.keys.Authenticate(ctx, c.key)
+	}
+	if err != nil {
 		return err
 	}
-	_, err := a.keys.Authenticate(ctx, c.key)
-	return err
+	return c.route.admits(p)
 }
 
 // challenge sets WWW-Authenticate (RFC 6750 §3).
@@ -145,9 +149,17 @@ func (c *call) authorize() error {
 		}
 		return nil
 	}
-	if scope := c.route.Scope; scope != anyKey && !p.May(scope) {
-		c.challenge(fmt.Sprintf(`, error="insufficient_scope", scope="%s"`, scope))
-		return penstock.Errorf(penstock.CodeNotAuthorized, "this key %s", p.Lacks(scope))
+	err := c.route.admits(p)
+	if err != nil {
+		c.challenge(fmt.Sprintf(`, error="insufficient_scope", scope="%s"`, c.route.Scope))
 	}
-	return nil
+	return err
+}
+
+// admits refuses a caller without the scope of the route. The key of an execution has none.
+func (r *Route) admits(p penstock.Principal) error {
+	if r.Scope == anyKey || p.RunID != "" || p.May(r.Scope) {
+		return nil
+	}
+	return penstock.Errorf(penstock.CodeNotAuthorized, "this key %s", p.Lacks(r.Scope))
 }

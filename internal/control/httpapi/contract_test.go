@@ -312,10 +312,11 @@ func (d *driver) operations() []operation {
 		{"POST", base + "/service-accounts", map[string]any{"display_name": "nightly"}, people},
 		{"GET", base + "/service-accounts", nil, people},
 		{"GET", base + "/service-accounts/" + d.seen["service account"], nil, people},
-		{"PATCH", base + "/service-accounts/" + d.seen["service account"], map[string]any{"email": "ops@example.com"}, people},
+		{"PATCH", base + "/service-accounts/" + d.seen["service account"], map[string]any{"email": "ops@a.example"}, people},
 		{
 			"POST", base + "/grants",
-			map[string]any{"subject_type": "group", "subject": penstock.NewUID(), "role": "viewer"}, people,
+			map[string]any{"subject_type": "group", "subject": penstock.NewUID(), "role": "viewer"},
+			people,
 		},
 		{"GET", base + "/grants", nil, people},
 		{"GET", base + "/me", nil, "any"},

@@ -160,14 +160,18 @@ func (l *listener) next(ctx context.Context, s *run.Stream) (done bool, err erro
 	return !l.stillAllowed(ctx), nil
 }
 
-// stillAllowed checks the key from time to time, so that a revoked key cannot listen for hours.
+// stillAllowed checks the key from time to time, so that a key that was revoked, or whose owner lost the role, cannot
+// listen for hours.
 func (l *listener) stillAllowed(ctx context.Context) bool {
 	if time.Since(l.checked) < l.keepAlive {
 		return true
 	}
 	l.checked = time.Now()
-	err := l.auth.recheck(ctx, l.call)
-	return penstock.CodeOf(err) != penstock.CodeAuthenticationRequired
+	switch penstock.CodeOf(l.auth.recheck(ctx, l.call)) {
+	case penstock.CodeAuthenticationRequired, penstock.CodeNotAuthorized:
+		return false
+	}
+	return true
 }
 
 func (l *listener) write(e *penstock.Event) {

@@ -232,6 +232,34 @@ func TestARevokedKeyStopsListening(t *testing.T) {
 	}
 }
 
+func TestADisabledUserStopsListening(t *testing.T) {
+	t.Parallel()
+	w := start(t, func(s *settings) { s.api.KeepAlive = 20 * time.Millisecond })
+	for name, end := range map[string]func(user, grant string){
+		"disabled":     func(user, _ string) { w.must(http.StatusOK, "PATCH", "/api/v1/users/"+user, `{"disabled": true}`) },
+		"without role": func(_, grant string) { w.must(http.StatusNoContent, "DELETE", "/api/v1/grants/"+grant, nil) },
+		"deleted":      func(user, _ string) { w.must(http.StatusNoContent, "DELETE", "/api/v1/users/"+user, nil) },
+	} {
+		user := w.must(http.StatusCreated, "POST", "/api/v1/users", map[string]any{"display_name": name}).field("uid")
+		grant := w.must(http.StatusCreated, "POST", "/api/v1/grants", map[string]any{
+			"subject_type": "user", "subject": user, "role": "viewer",
+		}).field("uid")
+		key := w.must(http.StatusCreated, "POST", "/api/v1/keys", map[string]any{
+			"name": name, "role": "viewer", "owner_uid": user,
+		}).field("key")
+		s := w.listen(w.newRun("x"), "Authorization", "Bearer "+key)
+		s.until("timeline")
+		end(user, grant)
+		var err error
+		for err == nil {
+			_, err = s.next()
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestAListenerThatDoesNotReadIsCutOff(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -215,7 +215,8 @@ func (ks KeysTx) AddPrincipal(ctx context.Context, team string, a penstock.Actor
 	return err
 }
 
-// Principal reads a person or service account of a team; absence is penstock.CodeNotFound, also of one that is disabled.
+// Principal reads a person or service account of a team; absence is penstock.CodeNotFound, also of a disabled
+// one.
 func (ks Keys) Principal(ctx context.Context, team, uid string) (penstock.Actor, error) {
 	var p principal
 	err := ks.s.row(ctx, "SELECT "+principalFields.selected+`

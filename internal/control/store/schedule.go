@@ -73,7 +73,8 @@ var scheduleFields = newResource("schedules", "s",
 
 var (
 	scheduleColumns = "SELECT " + scheduleFields.selected + ", " +
-		selectActor("s.created_by", "c") + ", " + selectActor("m.uid", "m") + ", " + healthFields.orZero + `, e.config, COALESCE(c.disabled_at, 0)
+		selectActor("s.created_by", "c") + ", " + selectActor("m.uid", "m") + ", " + healthFields.orZero + `,
+			e.config, COALESCE(c.disabled_at, 0)
 		FROM schedules s` + joinActor("c", "s.created_by") + joinActor("m", "s.updated_by") + `
 		LEFT JOIN health h ON h.source = s.id
 		LEFT JOIN environments e ON e.uid = s.environment_id AND e.team = s.team AND e.deleted_at = 0 `

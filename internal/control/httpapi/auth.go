@@ -104,7 +104,8 @@ func (a *authenticator) identify(c *call) {
 
 // recheck checks whether the key or session of the request is still valid, and may still use the route.
 func (a *authenticator) recheck(ctx context.Context, c *call) error {
-	p, err := c.principal, error(nil)
+	var p penstock.Principal
+	var err error
 	if c.session != nil {
 		p, _, err = a.sessions.Resume(ctx, c.proof)
 	} else {

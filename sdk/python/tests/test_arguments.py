@@ -40,7 +40,7 @@ Wrong = Callable[[Any], object]
         pytest.param(lambda c: c.runs.create(config={"model_id": 1}), TypeError, "config.model_id", id="nested type"),
         pytest.param(lambda c: c.runs.create(attachments=[{"file_name": "x"}]), TypeError, "missing", id="nested missing"),
         pytest.param(lambda c: c.runs.follow_up("r", msg="x"), TypeError, "unexpected", id="body"),
-        pytest.param(lambda c: c.keys.create(name="x"), TypeError, "missing keyword argument 'scopes'", id="missing"),
+        pytest.param(lambda c: c.keys.create(role="user"), TypeError, "missing keyword argument 'name'", id="missing"),
         pytest.param(lambda c: c.runs.find_by_external_reference(), TypeError, "'url'", id="missing query"),
         pytest.param(lambda c: c.runs.get("r", idempotency_key="k"), TypeError, "unexpected", id="key of a GET"),
         pytest.param(lambda c: c.runs.create(idempotency_key=""), ValueError, "1 to 255", id="empty key"),

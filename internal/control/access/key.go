@@ -1,7 +1,6 @@
 package access
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -25,11 +24,6 @@ type KeyRequest struct {
 	AgentUID         string           `json:"agent_uid,omitempty"`         // acts as this agent
 	OwnerUID         string           `json:"owner_uid,omitempty"`         // the user or service account; "": the caller
 	Role             penstock.Role    `json:"role,omitempty"`              // instead of Scopes: its scopes
-}
-
-// KeyChange changes a key.
-type KeyChange struct {
-	OwnerUID string `json:"owner_uid"` // the user or service account that it belongs to from now on
 }
 
 // Me describes the caller.
@@ -180,17 +174,13 @@ func (s *Keys) Create(ctx context.Context, p penstock.Principal, req KeyRequest)
 	if err := Require(p, penstock.ScopeKeysManage); err != nil {
 		return penstock.Key{}, err
 	}
-	req, err := scopesOf(req)
-	if err == nil {
-		err = checkKey(p, req)
-	}
-	if err != nil {
+	if err := checkKey(p, req); err != nil {
 		return penstock.Key{}, err
 	}
 	key := NewKey()
 	k := penstock.Key{
 		UID: penstock.NewUID(), Name: strings.TrimSpace(req.Name),
-		Scopes: slices.Compact(slices.Sorted(slices.Values(req.Scopes))), Prefix: shown(key),
+		Scopes: slices.Compact(slices.Sorted(slices.Values(req.scopes()))), Prefix: shown(key),
 		Owner: p.Actor, AgentUID: req.AgentUID, CreatedAt: penstock.Now(), Key: key,
 	}
 	k.ExpiresAt = p.ExpiresAt
@@ -214,116 +204,6 @@ func (s *Keys) Create(ctx context.Context, p penstock.Principal, req KeyRequest)
 	})
 }
 
-// scopesOf gives a request for a role the scopes of the role.
-func scopesOf(req KeyRequest) (KeyRequest, error) {
-	if req.Role == "" {
-		return req, nil
-	}
-	var errs []penstock.FieldError
-	bad := func(pointer, format string, args ...any) {
-		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
-	}
-	checkRole(bad, req.Role)
-	if len(req.Scopes) > 0 {
-		bad("/role", "stands for its scopes: name a role or scopes, and not both")
-	}
-	if errs != nil {
-		return req, penstock.InvalidFields(errs...)
-	}
-	req.Scopes = req.Role.Scopes()
-	return req, nil
-}
-
-// setOwner decides who owns a new key, and stores its name.
-func setOwner(ctx context.Context, tx *store.Tx, p penstock.Principal, owner string, k *penstock.Key) error {
-	switch {
-	case owner == "":
-		if err := setAgent(ctx, tx, p, k); err != nil {
-			return err
-		}
-		return tx.Keys().AddPrincipal(ctx, p.Team, k.Owner)
-	case k.AgentUID != "":
-		return penstock.Invalid("/owner_uid", "cannot be together with agent_uid: the key of an agent belongs to the agent")
-	}
-	m, err := ownerOf(ctx, tx, p, owner)
-	if err != nil {
-		return err
-	}
-	if _, withheld := m.Type.Narrow(k.Scopes, m.Roles); len(withheld) > 0 {
-		return penstock.Invalid(
-			"/scopes", "the owner %s lacks %s; grant a role first, or give the key fewer scopes",
-			cmp.Or(m.DisplayName, m.UID), request.Enumerated(withheld),
-		)
-	}
-	k.Owner = m.Actor()
-	return nil
-}
-
-// ownerOf reads the member who is to own a key, until the transaction ends. The caller acts for others with it, so it
-// may be nobody who may do more than the caller.
-func ownerOf(ctx context.Context, tx *store.Tx, p penstock.Principal, uid string) (m store.MemberRow, err error) {
-	if err := mayManage(p); err != nil {
-		return m, err
-	}
-	for _, of := range []penstock.MemberType{penstock.MemberUser, penstock.MemberServiceAccount} {
-		if m, err = tx.Members().Lock(ctx, p.Team, of, uid); penstock.CodeOf(err) != penstock.CodeNotFound {
-			break
-		}
-	}
-	switch {
-	case penstock.CodeOf(err) == penstock.CodeNotFound:
-		return m, penstock.Invalid("/owner_uid", "the team has no user or service account %.80q", uid)
-	case err != nil:
-		return m, err
-	case m.DisabledAt != 0:
-		return m, penstock.Invalid("/owner_uid", "%s is disabled", cmp.Or(m.DisplayName, m.UID))
-	}
-	return m, outranked(p, m.Roles...)
-}
-
-// Assign gives a key to another member, from the next request on: what it does is the new owner's, and it may do at
-// most what the new owner may.
-func (s *Keys) Assign(ctx context.Context, p penstock.Principal, uid string, req KeyChange) (penstock.Key, error) {
-	if err := Require(p, penstock.ScopeKeysManage); err != nil {
-		return penstock.Key{}, err
-	}
-	if req.OwnerUID == "" {
-		return penstock.Key{}, penstock.Invalid("/owner_uid", "is required: the uid of a user or service account")
-	}
-	return Act(ctx, s.responses, p, func(tx *store.Tx) (key penstock.Key, err error) {
-		return key, keepAdmin(ctx, tx, p.Team, func() error {
-			key, err = assign(ctx, tx, p, uid, req.OwnerUID)
-			return err
-		})
-	})
-}
-
-func assign(ctx context.Context, tx *store.Tx, p penstock.Principal, uid, owner string) (penstock.Key, error) {
-	m, err := ownerOf(ctx, tx, p, owner)
-	if err != nil {
-		return penstock.Key{}, err
-	}
-	k, err := tx.Keys().Find(ctx, p.Team, uid)
-	if err != nil {
-		return penstock.Key{}, err
-	}
-	if k.AgentUID != "" {
-		return penstock.Key{}, penstock.Errorf(penstock.CodeConflict, "the key belongs to an agent, and stays with it")
-	}
-	if err := outranked(p, k.Roles...); err != nil {
-		return penstock.Key{}, err
-	}
-	for _, scope := range k.Scopes {
-		if !p.May(scope) {
-			return penstock.Key{}, penstock.Errorf(
-				penstock.CodeNotAuthorized, "the key has the scope %s, which the caller lacks", scope,
-			)
-		}
-	}
-	k.Owner = m.Actor()
-	return k.Key, tx.Keys().Own(ctx, p.Team, uid, owner)
-}
-
 // maxPayers is how many keys may pay for one thing: what a key does, or the runs of a schedule.
 const maxPayers = 50
 
@@ -341,44 +221,35 @@ func Payers(ctx context.Context, tx *store.Tx, team string, keys []string, inste
 	return paying, err
 }
 
-// setAgent makes an agent the owner of a key. It locks the agent until the key is stored, so
-// that a deletion of the agent also deletes the key.
-func setAgent(ctx context.Context, tx *store.Tx, p penstock.Principal, k *penstock.Key) error {
-	if k.AgentUID == "" {
-		return nil
-	}
-	agent, err := tx.Identities().Lock(ctx, p.Team, k.AgentUID)
-	if penstock.CodeOf(err) == penstock.CodeNotFound {
-		return penstock.Invalid("/agent_uid", "there is no agent %q", k.AgentUID)
-	}
-	if err == nil && agent.OnBehalfOfEnabled && !p.May(penstock.ScopeAdmin) {
-		return penstock.Errorf(
-			penstock.CodeNotAuthorized, "only an admin can create a key for an agent that acts on behalf of users",
-		)
-	}
-	k.Owner = AgentActor(agent)
-	return err
-}
-
 const maxKeyLife = 10 * 365 * 24 * time.Hour
+
+// scopes returns the scopes that the request lists, or the scopes of its role.
+func (r KeyRequest) scopes() []penstock.Scope {
+	if r.Role != "" {
+		return r.Role.Scopes()
+	}
+	return r.Scopes
+}
 
 func checkKey(p penstock.Principal, req KeyRequest) error {
 	var errs []penstock.FieldError
-	request.Name(func(pointer, format string, args ...any) {
+	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
-	}, strings.TrimSpace(req.Name), true)
-	if len(req.Scopes) == 0 {
-		errs = append(errs, penstock.FieldError{Pointer: "/scopes", Detail: "needs at least one scope"})
 	}
-	for i, scope := range req.Scopes {
-		at := fmt.Sprintf("/scopes/%d", i)
+	request.Name(bad, strings.TrimSpace(req.Name), true)
+	switch {
+	case req.Role == "" && len(req.Scopes) == 0:
+		bad("/scopes", "needs at least one scope")
+	case req.Role != "" && len(req.Scopes) > 0:
+		bad("/role", "stands for its scopes: name a role or scopes, and not both")
+	case req.Role != "":
+		checkRole(bad, req.Role)
+	}
+	for i, scope := range req.scopes() {
 		switch {
 		case !slices.Contains(penstock.Scopes(), scope):
-			errs = append(
-				errs,
-				penstock.FieldError{
-					Pointer: at, Detail: fmt.Sprintf("%q is not a scope; use one of %s", scope, request.Enumerated(penstock.Scopes())),
-				},
+			bad(
+				fmt.Sprintf("/scopes/%d", i), "%q is not a scope; use one of %s", scope, request.Enumerated(penstock.Scopes()),
 			)
 		case !p.May(scope):
 			return penstock.Errorf(
@@ -387,12 +258,7 @@ func checkKey(p penstock.Principal, req KeyRequest) error {
 		}
 	}
 	if req.ExpiresInSeconds < 0 || req.ExpiresInSeconds > int64(maxKeyLife/time.Second) {
-		errs = append(
-			errs,
-			penstock.FieldError{
-				Pointer: "/expires_in_seconds", Detail: "must be from 1 to 315360000, or absent for a key that does not expire",
-			},
-		)
+		bad("/expires_in_seconds", "must be from 1 to 315360000, or absent for a key that does not expire")
 	}
 	if errs != nil {
 		return penstock.InvalidFields(errs...)
@@ -415,20 +281,13 @@ func (s *Keys) Revoke(ctx context.Context, p penstock.Principal, uid string) err
 		return err
 	}
 	return s.store.Write(ctx, func(tx *store.Tx) error {
-		admins, err := tx.Keys().Admin(ctx, p.Team)
-		if err != nil {
+		return keepAdmin(ctx, tx, p.Team, func() error {
+			revoked, err := tx.Keys().Revoke(ctx, p.Team, uid)
+			if err == nil && !revoked {
+				err = penstock.NotFound("key", uid)
+			}
 			return err
-		}
-		if len(admins) == 1 && admins[0] == uid {
-			return penstock.Errorf(
-				penstock.CodeConflict, "this is the team's last key with the scope admin; create another one first",
-			)
-		}
-		revoked, err := tx.Keys().Revoke(ctx, p.Team, uid)
-		if err == nil && !revoked {
-			err = penstock.NotFound("key", uid)
-		}
-		return err
+		})
 	})
 }
 

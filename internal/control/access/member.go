@@ -228,9 +228,6 @@ func (s *Members) silence(ctx context.Context, tx *store.Tx, team, uid string) e
 	if err := tx.Members().EndSessions(ctx, uid); err != nil {
 		return err
 	}
-	if s.disabled == nil {
-		return nil
-	}
 	return s.disabled(ctx, tx, team, uid)
 }
 
@@ -266,7 +263,8 @@ func keepAdmin(ctx context.Context, tx *store.Tx, team string, change func() err
 	after, err := tx.Keys().Admin(ctx, team)
 	if err == nil && len(after) == 0 && len(before) > 0 {
 		err = penstock.Errorf(
-			penstock.CodeConflict, "this would leave the team without an admin who has a key; make somebody else one first",
+			penstock.CodeConflict, "this would leave the team without an admin who has a key; "+
+				"create a key for another admin, or make somebody an admin, first",
 		)
 	}
 	return err

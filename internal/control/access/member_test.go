@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -443,6 +444,47 @@ func TestOneAdminIsLeft(t *testing.T) {
 			if errs[i] == nil { // the other one is disabled
 				err := w.Members.Delete(ctx, callers[i], penstock.MemberUser, admins[i].UID)
 				testworld.WantCode(w.T, err, penstock.CodeConflict, "without an admin")
+			}
+		}
+	})
+}
+
+// The key of an agent, which manages no members, is no admin's.
+func TestAgentIsNotTheAdminWhoIsLeft(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		agent := w.CreateAgent(factory.IdentityRequest{Name: new("boss")})
+		w.CreateKey(w.Admin, access.KeyRequest{Name: "boss", Role: penstock.AdminRole, AgentUID: agent.UID})
+		err := w.Keys.Revoke(w.T.Context(), w.Admin, w.Admin.KeyUID)
+		testworld.WantCode(w.T, err, penstock.CodeConflict, "without an admin")
+	})
+}
+
+// A key that is revoked while the other admin is disabled: one of both is refused, whichever comes first.
+func TestOneAdminIsLeftByKeysAndUsers(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.T.Context()
+		for round := range 8 {
+			ada, bo := w.person("Ada", penstock.AdminRole), w.person("Bo", penstock.AdminRole)
+			hers, his := w.keyOf(ada, penstock.AdminRole), w.keyOf(bo, penstock.AdminRole)
+			first, second := w.caller(hers), w.caller(his)
+			if err := w.Keys.Revoke(ctx, first, w.Admin.KeyUID); err != nil {
+				w.T.Fatal(err)
+			}
+			var all sync.WaitGroup
+			var revoked, disabled error
+			all.Go(func() { revoked = w.Keys.Revoke(ctx, second, hers.UID) })
+			all.Go(func() {
+				_, disabled = w.Members.Update(
+					ctx, first, penstock.MemberUser, bo.UID, access.MemberChange{Disabled: new(true)},
+				)
+			})
+			all.Wait()
+			if (revoked == nil) == (disabled == nil) {
+				w.T.Fatalf("round %d: revoked %v, disabled %v", round, revoked, disabled)
+			}
+			testworld.WantCode(w.T, errors.Join(revoked, disabled), penstock.CodeConflict, "without an admin")
+			if w.Admin = first; revoked == nil {
+				w.Admin = second
 			}
 		}
 	})

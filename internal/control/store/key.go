@@ -171,11 +171,11 @@ func (ks KeysTx) Revoke(ctx context.Context, team, uid string) (bool, error) {
 }
 
 // Admin lists the team's active keys with the scope admin whose owners are admins, and prevents their revocation
-// until the transaction ends.
+// until the transaction ends. Agents are none: they manage no members.
 func (ks KeysTx) Admin(ctx context.Context, team string) ([]string, error) {
 	rows, err := ks.tx.query(ctx, `SELECT uid
 		FROM api_keys
-		WHERE team = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2) AND admin = 1
+		WHERE team = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2) AND admin = 1 AND agent_uid = ''
 			AND EXISTS (
 				SELECT 1
 				FROM principals p

@@ -122,11 +122,8 @@ func (ms MembersTx) EndSessions(ctx context.Context, uid string) error {
 	return wrapf(err, "end the sessions of %s", uid)
 }
 
-// Delete turns a member into a name that what it has done keeps: without keys, sessions, grants, groups and issuer.
+// Delete turns a member into a name that what it has done keeps: without keys, grants, groups and issuer.
 func (ms MembersTx) Delete(ctx context.Context, team, uid string) error {
-	if err := ms.EndSessions(ctx, uid); err != nil {
-		return err
-	}
 	now := int64(penstock.Now())
 	for _, change := range []struct {
 		statement string

@@ -30,7 +30,7 @@ var keyNoun = &noun[penstock.Key]{
 		}
 		return []string{
 			k.UID, k.Name, actor(&k.Owner), k.Prefix + "…", age(k.CreatedAt), age(k.LastUsedAt), expires,
-			strings.Join(scopeNames(k.Scopes), " "),
+			strings.Join(namesOf(k.Scopes), " "),
 		}
 	},
 	facts: func(k penstock.Key) []fact {
@@ -39,7 +39,7 @@ var keyNoun = &noun[penstock.Key]{
 			{"name", k.Name},
 			{"owner", actor(&k.Owner)},
 			{"begins", k.Prefix + "…"},
-			{"scopes", strings.Join(scopeNames(k.Scopes), " ")},
+			{"scopes", strings.Join(namesOf(k.Scopes), " ")},
 			{"created", timestamp(k.CreatedAt)},
 			{"expires", timestamp(k.ExpiresAt)},
 			{"used", timestamp(k.LastUsedAt)},
@@ -66,10 +66,11 @@ func (cmd *keyAssignCmd) Run(ctx context.Context, std *stdio, in *connection) er
 	)
 }
 
-func scopeNames(scopes []penstock.Scope) []string {
-	names := make([]string, len(scopes))
-	for i, s := range scopes {
-		names[i] = string(s)
+// namesOf are scopes or roles as texts.
+func namesOf[T ~string](list []T) []string {
+	names := make([]string, len(list))
+	for i, name := range list {
+		names[i] = string(name)
 	}
 	return names
 }

@@ -189,7 +189,7 @@ func newParser(target any, std *stdio, options ...kong.Option) (*kong.Kong, erro
 		}),
 		kong.Vars{
 			"data": defaultDataDir(), "host": defaultHost(), "memory": defaultMemory(),
-			"scopes":  strings.Join(scopeNames(penstock.Scopes()), ", "),
+			"scopes":  strings.Join(namesOf(penstock.Scopes()), ", "),
 			"schemes": strings.Join(schemeNames(), ","), "outcomes": strings.Join(outcomeNames(), ","),
 			"presets": strings.Join(run.NetworkPresets(), ","),
 		},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/control/access"
 )
 
 type userCmds struct {
@@ -42,14 +43,16 @@ func memberNoun(name, path, key, head string) *noun[penstock.Member] {
 		name: name, path: path, key: key,
 		head: []string{head, "NAME", "EMAIL", "ROLES", "STATE", "AGE"},
 		row: func(m penstock.Member) []string {
-			return []string{m.UID, m.DisplayName, m.Email, rolesOf(m), memberState(m), age(m.CreatedAt)}
+			return []string{
+				m.UID, m.DisplayName, m.Email, strings.Join(namesOf(m.Roles), " "), memberState(m), age(m.CreatedAt),
+			}
 		},
 		facts: func(m penstock.Member) []fact {
 			return []fact{
 				{strings.ToLower(head), m.UID},
 				{"name", m.DisplayName},
 				{"email", m.Email},
-				{"roles", rolesOf(m)},
+				{"roles", strings.Join(namesOf(m.Roles), " ")},
 				{"identity provider", m.Issuer},
 				{"subject", m.Subject},
 				{"groups", strings.Join(m.Groups, ", ")},
@@ -63,14 +66,6 @@ func memberNoun(name, path, key, head string) *noun[penstock.Member] {
 			"disable": {http.MethodPatch, nil, map[string]any{"disabled": true}},
 		},
 	}
-}
-
-func rolesOf(m penstock.Member) string {
-	roles := make([]string, len(m.Roles))
-	for i, role := range m.Roles {
-		roles[i] = string(role)
-	}
-	return strings.Join(roles, " ")
 }
 
 func memberState(m penstock.Member) string {
@@ -194,17 +189,8 @@ func (cmd *whoamiCmd) Run(ctx context.Context, std *stdio) error {
 	if err != nil {
 		return err
 	}
-	type me struct {
-		Team   string           `json:"team"`
-		Actor  penstock.Actor   `json:"actor"`
-		KeyUID string           `json:"key_uid"`
-		Scopes []penstock.Scope `json:"scopes"`
-		Grants []struct {
-			Role string `json:"role"`
-		} `json:"grants"`
-	}
-	return perform(ctx, c, http.MethodGet, "me", nil, func(m me) error {
-		var roles []string
+	return perform(ctx, c, http.MethodGet, "me", nil, func(m access.Me) error {
+		var roles []penstock.Role
 		for _, g := range m.Grants {
 			roles = append(roles, g.Role)
 		}
@@ -213,9 +199,9 @@ func (cmd *whoamiCmd) Run(ctx context.Context, std *stdio) error {
 			{"uid", m.Actor.UID},
 			{"email", m.Actor.Email},
 			{"team", m.Team},
-			{"roles", strings.Join(roles, " ")},
+			{"roles", strings.Join(namesOf(roles), " ")},
 			{"key", m.KeyUID},
-			{"scopes", strings.Join(scopeNames(m.Scopes), " ")},
+			{"scopes", strings.Join(namesOf(m.Scopes), " ")},
 		})
 	})
 }

@@ -361,7 +361,7 @@ func (c *client) checkWorkerKey(ctx context.Context, log *slog.Logger) error {
 		return exitf(
 			exitNotAllowed,
 			"the API key lacks the scope worker; it has %s (create one with penstock key create NAME --scope worker)",
-			strings.Join(scopeNames(me.Scopes), ", "),
+			strings.Join(namesOf(me.Scopes), ", "),
 		)
 	}
 	return nil

@@ -149,13 +149,18 @@ func (s *Schedules) Pause(ctx context.Context, p penstock.Principal, id string) 
 		if !r.Enabled {
 			return errUnchanged
 		}
-		before := *r
-		r.Enabled = false
-		if err := changeTimes(ctx, tx, before, *r, now); err != nil {
-			return err
-		}
-		return planSchedule(r, now)
+		return pause(ctx, tx, r, now)
 	})
+}
+
+// pause makes an enabled schedule stop.
+func pause(ctx context.Context, tx *store.Tx, r *store.ScheduleRow, now penstock.Time) error {
+	before := *r
+	r.Enabled = false
+	if err := changeTimes(ctx, tx, before, *r, now); err != nil {
+		return err
+	}
+	return planSchedule(r, now)
 }
 
 // orphaned is why a schedule without its creator starts nothing.
@@ -168,13 +173,8 @@ func (s *Schedules) PauseOf(ctx context.Context, tx *store.Tx, team, creator str
 		return err
 	}
 	now := penstock.Now()
-	for _, before := range rows {
-		r := before
-		r.Enabled = false
-		if err := changeTimes(ctx, tx, before, r, now); err != nil {
-			return err
-		}
-		if err := planSchedule(&r, now); err != nil {
+	for _, r := range rows {
+		if err := pause(ctx, tx, &r, now); err != nil {
 			return err
 		}
 		if err := tx.Schedules().Set(ctx, r); err != nil {

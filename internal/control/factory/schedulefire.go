@@ -114,10 +114,12 @@ func (s *Schedules) tickOf(
 	ctx context.Context, r store.ScheduleRow, with []store.AutomationRow, at, now penstock.Time,
 ) (tick, error) {
 	own := candidate{row: sourceOf(r).occurrence(at, "")}
-	if r.Orphaned != 0 { // since before its creator was disabled
+	skipped := own.paused(r.Paused, "schedule")
+	if r.Orphaned != 0 { // a request on its way has created it
 		own.full(orphaned)
+		skipped = true
 	}
-	if r.Orphaned != 0 || own.paused(r.Paused, "schedule") {
+	if skipped {
 		all, err := s.candidatesWith(ctx, r, with, at, now)
 		return newTick(r.Overlap, append([]candidate{own}, all...)), err
 	}

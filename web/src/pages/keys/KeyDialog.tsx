@@ -8,7 +8,7 @@ import { Dialog } from '../../ui/Dialog.tsx';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import { roleChoices } from '../people/roles.ts';
 import { useOwnerChoices } from './owners.ts';
-import { givable, lives, mayGive, scopes } from './scopes.ts';
+import { givable, lives, scopes } from './scopes.ts';
 
 /** Creates a key and shows it once. */
 export default function KeyDialog({ close }: { close: () => void }) {
@@ -20,7 +20,8 @@ export default function KeyDialog({ close }: { close: () => void }) {
   const [life, setLife] = useState('0');
   const [owner, setOwner] = useState<string | null>(null);
   const [chosenRole, setRole] = useState<string>();
-  const role = chosenRole ?? (mayGive(session?.scopes, 'user') ? 'user' : '');
+  const choices = roleChoices(session?.scopes);
+  const role = chosenRole ?? (choices.some(({ value }) => value === 'user') ? 'user' : '');
   const mine = givable(session?.scopes);
   const [key, setKey] = useState<Key>();
   if (key) {
@@ -58,7 +59,7 @@ export default function KeyDialog({ close }: { close: () => void }) {
       <Select
         label="May do"
         allowDeselect={false}
-        data={[...roleChoices.filter(({ value }) => mayGive(session?.scopes, value)), { value: '', label: 'Single scopes' }]}
+        data={[...choices, { value: '', label: 'Single scopes' }]}
         value={role}
         onChange={(value) => setRole(value ?? '')}
       />

@@ -32,15 +32,3 @@ export const lives = [
 export function givable(mine: readonly string[] | undefined): string[] {
   return scopes.filter(({ scope }) => may(mine, scope)).map(({ scope }) => scope);
 }
-
-const scopesOf: Record<string, KeyScope[]> = {
-  viewer: ['runs:read', 'factories:read'],
-  user: ['runs:read', 'factories:read', 'runs:write'],
-  editor: ['runs:read', 'factories:read', 'runs:write', 'factories:manage', 'secrets:use'],
-  admin: ['admin'],
-};
-
-/** Whether a caller can give a key the scopes of a role. It mirrors Role.Scopes of the server; the server decides. */
-export function mayGive(mine: readonly string[] | undefined, role: string): boolean {
-  return (scopesOf[role] ?? []).every((scope) => may(mine, scope));
-}

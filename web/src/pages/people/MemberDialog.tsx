@@ -1,14 +1,15 @@
 import { Select, TextInput } from '@mantine/core';
 import type { Known, MemberRole } from '@penstock/sdk';
-import { useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { client } from '../../api.ts';
+import { client, sessionQuery } from '../../api.ts';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import { roleChoices } from './roles.ts';
 
 /** Creates a user or a service account. */
 export default function MemberDialog({ type, close }: { type: 'user' | 'service_account'; close: () => void }) {
   const queries = useQueryClient();
+  const { data: session } = useQuery(sessionQuery);
   const [name, setName] = useState('');
   const [email, setEmail] = useState('');
   const [role, setRole] = useState<string | null>(type === 'user' ? 'user' : null);
@@ -44,7 +45,7 @@ export default function MemberDialog({ type, close }: { type: 'user' | 'service_
         value={email}
         onChange={(event) => setEmail(event.currentTarget.value)}
       />
-      <Select label="Role" placeholder="None yet" clearable data={roleChoices} value={role} onChange={setRole} />
+      <Select label="Role" placeholder="None yet" clearable data={roleChoices(session?.scopes)} value={role} onChange={setRole} />
     </FormDialog>
   );
 }

@@ -394,6 +394,20 @@ func TestNobodyTakesAKeyOfSomebodyWithMoreRights(t *testing.T) {
 	})
 }
 
+// Who manages keys alone acts as nobody else, not even as somebody with less rights.
+func TestOnlyWhoManagesAccessOwnsKeysForOthers(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.T.Context()
+		viewer := w.person("Bo", penstock.ViewerRole)
+		p := w.CreateKeyFor("keys", penstock.ScopeKeysManage, penstock.ScopeRunsRead, penstock.ScopeFactoriesRead)
+		_, err := w.Keys.Create(ctx, p, access.KeyRequest{Name: "x", Role: penstock.ViewerRole, OwnerUID: viewer.UID})
+		testworld.WantCode(w.T, err, penstock.CodeNotAuthorized, "access:manage")
+		own := w.CreateKey(p, access.KeyRequest{Name: "own", Role: penstock.ViewerRole})
+		_, err = w.Keys.Assign(ctx, p, own.UID, access.KeyChange{OwnerUID: viewer.UID})
+		testworld.WantCode(w.T, err, penstock.CodeNotAuthorized, "access:manage")
+	})
+}
+
 // service creates a service account with the role viewer.
 func (w *world) service(name string) penstock.Member {
 	w.T.Helper()

@@ -39,7 +39,7 @@ def synchronous(client: Penstock, config: params.AmbientAgentConfig) -> None:
     client.runs.get()  # type: ignore[call-arg]
     client.runs.get(5)  # type: ignore[arg-type]
     client.runs.get("r", idempotency_key="k")  # type: ignore[call-arg]
-    client.keys.create(name="k")  # type: ignore[call-arg]
+    client.keys.create(scopes=["runs:read"])  # type: ignore[call-arg]
     client.raw(client.runs.get, 5)  # type: ignore[arg-type]
     client.runs.gte("r")  # type: ignore[attr-defined]
 

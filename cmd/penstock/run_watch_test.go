@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -188,6 +189,7 @@ func TestInterruptedWaitLeavesTheRun(t *testing.T) {
 func TestWatchOnATerminal(t *testing.T) {
 	t.Parallel()
 	proceed := make(chan struct{})
+	release := sync.OnceFunc(func() { close(proceed) })
 	s := script(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(
@@ -200,14 +202,15 @@ func TestWatchOnATerminal(t *testing.T) {
 		<-proceed
 		fmt.Fprint(w, done("SUCCEEDED")+"\n")
 	}, responds(200, runItem("SUCCEEDED")))
+	t.Cleanup(release) // before the server's end, which waits for the stream
 	terminal := newTerminal(t)
 	cmd := command(t, s.env(), "run", "watch", runID)
 	terminal.attach(cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, timeout, func() error { return terminal.shows("INPROGRESS 0s  Thinking hard") })
-	close(proceed)
+	testkit.Eventually(t, timeout, func() error { return terminal.shows("s  Thinking hard") }) // after some seconds
+	release()
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}

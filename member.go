@@ -20,7 +20,8 @@ type Member struct {
 	// Issuer and Subject identify a person at an identity provider. Without them, the person has keys and no sign-in.
 	Issuer     string   `json:"issuer,omitempty"`
 	Subject    string   `json:"subject,omitempty"`
-	Groups     []string `json:"groups,omitzero"` // of a person, as the identity provider has named them last
+	Groups     []string `json:"groups,omitzero"`       // of a person, as the identity provider has named them last
+	SignedInAt Time     `json:"signed_in_at,omitzero"` // last, at the identity provider
 	DisabledAt Time     `json:"disabled_at,omitzero"`
 	CreatedAt  Time     `json:"created_at"`
 	Roles      []Role   `json:"roles"` // of its own grants and those to its groups
@@ -115,6 +116,9 @@ type Grant struct {
 	SubjectType GrantSubject `json:"subject_type"`
 	Subject     string       `json:"subject"` // the UID of a member, or the name of a group
 	Role        Role         `json:"role"`
-	CreatedAt   Time         `json:"created_at"`
+	CreatedAt   Time         `json:"created_at,omitzero"`
 	CreatedBy   *Actor       `json:"created_by,omitempty"`
+	// Provider is set if the server's configuration grants the role: to a group of this identity provider, whose name
+	// may be a pattern. Such a grant can only be changed there.
+	Provider string `json:"provider,omitempty"`
 }

@@ -115,5 +115,7 @@ type Key struct {
 	CreatedAt  Time    `json:"created_at"`
 	ExpiresAt  Time    `json:"expires_at,omitzero"`
 	LastUsedAt Time    `json:"last_used_at,omitzero"`
-	Key        string  `json:"key,omitempty"` // only in the response that creates it
+	// SignIn is true for the key of a person's sessions that began at an identity provider. Nobody has its secret.
+	SignIn bool   `json:"sign_in,omitzero"`
+	Key    string `json:"key,omitempty"` // only in the response that creates it
 }

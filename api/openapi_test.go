@@ -128,6 +128,7 @@ func TestEveryOperationDeclaresItsErrors(t *testing.T) {
 		add(in("query") || in("header") || op.RequestBody != nil, "400")
 		add(op.RequestBody != nil, "413")
 		add(op.OperationID == "createSession", "401", "403", "429")                     // its key is in the body
+		add(op.OperationID == "beginSignIn", "403", "429")                              // another site's page, or too many
 		add(op.OperationID == "validateFactoryFiles", "401", "403", "429")              // a key is optional
 		add(op.OperationID == "getSession" || op.OperationID == "deleteSession", "404") // with a key instead of a cookie
 		add(op.method == "POST" && op.keyed(), "409")

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/run"
 	"github.com/penstock-dev/penstock/internal/execution/harness"
+	"github.com/penstock-dev/penstock/internal/supply/openid"
 	"github.com/penstock-dev/penstock/internal/wall/gateway"
 )
 
@@ -36,10 +37,12 @@ type fileSettings struct {
 	networkGiven bool
 	// Providers are model providers by their names.
 	Providers map[string]providerSettings
+	// SignIn are identity providers where persons sign in.
+	SignIn []openid.Settings
 }
 
 // fileKeys are the keys of fileSettings.
-var fileKeys = []string{"harnesses", "models", "network", "providers"}
+var fileKeys = []string{"auth", "harnesses", "models", "network", "providers"}
 
 // harnessSettings is an agent program; see harness.Program. Values of its environment may use
 // variables of the server: ${NAME}.
@@ -134,6 +137,8 @@ func parseConfig(content []byte, flags []string, settings *fileSettings) (map[st
 		node := document[key]
 		var err error
 		switch {
+		case key == "auth":
+			err = settings.readAuth(&node)
 		case key == "harnesses":
 			err = settings.readHarnesses(&node)
 		case key == "models":

@@ -149,6 +149,7 @@ var grantNoun = &noun[penstock.Grant]{
 			{"to", string(g.SubjectType) + " " + g.Subject},
 			{"role", string(g.Role)},
 			{"by", actor(g.CreatedBy)},
+			{"provider", g.Provider},
 			{"created", timestamp(g.CreatedAt)},
 		}
 	},

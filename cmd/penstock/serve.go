@@ -49,6 +49,7 @@ type serveCmd struct {
 	LimitArtifacts         int64          `default:"2048" help:"Maximum total size of a run's artifacts in MiB; 0 disables the limit."`
 	EventPrivateNetwork    []netip.Prefix `placeholder:"CIDR" help:"Private network (CIDR) in which event endpoints may be, also with plain HTTP; repeatable. None by default."`
 	SessionLife            time.Duration  `default:"168h" help:"Maximum duration of a dashboard session."`
+	OIDCSessionLife        time.Duration  `name:"oidc-session-life" default:"12h" help:"Maximum duration of a dashboard session that began at an identity provider (auth.providers in --config). Its user's groups are read again with the next sign-in."`
 	SessionIdle            time.Duration  `default:"24h" help:"Time without requests after which a dashboard session ends."`
 	GitPoll                time.Duration  `default:"30s" help:"How often to poll the repositories of factories; 0 disables polling. A push webhook, or penstock factory sync, polls at once."`
 	ShutdownDelay          time.Duration  `help:"How long to serve requests after SIGTERM while /readyz returns 503, so that load balancers use other servers. Set it to the time that they need to notice, such as 10s."`
@@ -74,8 +75,8 @@ func (cmd *serveCmd) Help() string {
 
 // Validate is called by kong.
 func (cmd *serveCmd) Validate() error {
-	if cmd.SessionLife <= 0 || cmd.SessionIdle <= 0 {
-		return errors.New("--session-life and --session-idle must be greater than 0")
+	if cmd.SessionLife <= 0 || cmd.SessionIdle <= 0 || cmd.OIDCSessionLife <= 0 {
+		return errors.New("--session-life, --session-idle and --oidc-session-life must be greater than 0")
 	}
 	if cmd.LimitRequestsPerMinute < 0 || cmd.LimitValidations < 0 || cmd.LimitSecretsPerTeam < 0 || cmd.QueueTimeout <= 0 {
 		return errors.New(
@@ -217,6 +218,10 @@ func (cmd *serveCmd) openBack(
 	if err != nil {
 		return nil, err
 	}
+	signIn, err := settings.signIn(origin)
+	if err != nil {
+		return nil, err
+	}
 	b := &back{log: log, origin: origin, registry: newRegistry(), limits: cmd.limits(), done: make(chan struct{})}
 	blobs, err := cmd.openBlobs(ctx)
 	if err != nil {
@@ -257,7 +262,8 @@ func (cmd *serveCmd) openBack(
 		Stall:        stallRule(cmd),
 		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry,
 		MaxSecrets: cmd.LimitSecretsPerTeam, MaxRunArtifactBytes: cmd.LimitArtifacts << 20, Webhooks: b.limits,
-		Sessions: access.SessionLimits{Life: cmd.SessionLife, Idle: cmd.SessionIdle}, LocalWorker: cmd.Worker,
+		Sessions: access.SessionLimits{Life: cmd.SessionLife, Idle: cmd.SessionIdle, SignIn: cmd.OIDCSessionLife},
+		SignIn:   signIn, LocalWorker: cmd.Worker,
 		EventNetworks: cmd.EventPrivateNetwork, Forges: outbound,
 	})
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))

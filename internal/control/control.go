@@ -49,7 +49,7 @@ func New(d run.Deps) *Rules {
 	d.PublicURL = strings.TrimSuffix(d.PublicURL, "/")
 	r := &Rules{deps: d}
 	r.who = access.New(access.Options{
-		Store: d.Store, Keyset: d.Keyset, Sessions: d.Sessions, MaxSecrets: d.MaxSecrets,
+		Store: d.Store, Keyset: d.Keyset, Sessions: d.Sessions, Providers: d.SignIn, MaxSecrets: d.MaxSecrets,
 		OnSecretChange: func(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error {
 			return r.Webhooks.FollowSecret(ctx, tx, p, name, value)
 		},

@@ -80,7 +80,7 @@ test('without a secret there is no session, and the server is not asked', async 
 
 test('a sign-in keeps the secret for all tabs and nowhere else, a sign-out removes it', async () => {
   serve('new');
-  await signIn('psk_x');
+  await signIn({ api_key: 'psk_x' });
   expect(localStorage.getItem(key)).toBe('new');
   expect(queryClient.getQueryData(sessionQuery.queryKey)).toEqual(session);
   await signOut();

@@ -1,4 +1,12 @@
-import { APIConnectionError, APIError, type ClientOptions, type Fetch, Penstock, type Session } from '@penstock/sdk';
+import {
+  APIConnectionError,
+  APIError,
+  type ClientOptions,
+  type CreateSessionRequest,
+  type Fetch,
+  Penstock,
+  type Session,
+} from '@penstock/sdk';
 import { QueryClient, queryOptions } from '@tanstack/react-query';
 import { withMember } from './json.ts';
 
@@ -106,12 +114,26 @@ export const sessionQuery = queryOptions({
   },
 });
 
-/** Starts a session. */
-export async function signIn(apiKey: string): Promise<void> {
-  const { secret = '', ...session } = await client.session.create({ api_key: apiKey });
+/** Where people can sign in, beside their keys. */
+export const providersQuery = queryOptions({
+  queryKey: ['sign-in-providers'],
+  retry: retryOnce,
+  queryFn: async ({ signal }) => (await client.session.providers({ signal })).providers,
+});
+
+/** Goes to an identity provider, which sends the browser back to `/sign-in/callback`. */
+export async function goToProvider({ provider, next }: { provider: string; next: string }): Promise<void> {
+  const { authorization_url } = await client.session.begin({ provider, return_to: next }, { maxRetries: 0 });
+  location.assign(authorization_url);
+}
+
+/** Starts a session with a key, or with what an identity provider sent back, and returns where that sign-in began. What a provider sent counts once, so it is sent once. */
+export async function signIn(proof: CreateSessionRequest): Promise<string | undefined> {
+  const { secret = '', return_to, ...session } = await client.session.create(proof, { maxRetries: 0 });
   localStorage.setItem(secretKey, secret);
   queryClient.clear();
   queryClient.setQueryData(sessionQuery.queryKey, session);
+  return return_to;
 }
 
 /** Ends the session. A session that has already ended is not an error. */

@@ -19,6 +19,18 @@ const signInRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/sign-in/SignInPage.tsx'), 'SignInPage'),
 });
 
+const callbackRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/sign-in/callback',
+  validateSearch: (search: Record<string, unknown>): Record<string, string> =>
+    Object.fromEntries(
+      ['state', 'code', 'iss', 'error', 'error_description'].flatMap((name) =>
+        search[name] === undefined ? [] : [[name, String(search[name])]],
+      ),
+    ),
+  component: lazyRouteComponent(() => import('./pages/sign-in/CallbackPage.tsx'), 'CallbackPage'),
+});
+
 /** Redirects to the sign-in without a session, and back here afterwards. */
 export const appRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -263,6 +275,7 @@ const automationRoute = createRoute({
 
 const routeTree = rootRoute.addChildren([
   signInRoute,
+  callbackRoute,
   appRoute.addChildren([
     homeRoute,
     runsRoute,

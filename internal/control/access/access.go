@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/share"
 	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/supply/openid"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 )
 
@@ -16,7 +17,8 @@ type Options struct {
 	Store      *store.Store
 	Keyset     *secret.Keyset
 	Sessions   SessionLimits
-	MaxSecrets int // of a team; 0: no limit
+	Providers  []*openid.Provider // where persons sign in; their names and issuers differ
+	MaxSecrets int                // of a team; 0: no limit
 	// OnSecretChange is called with the next value of a managed secret, in the
 	// transaction that stores it.
 	OnSecretChange func(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error
@@ -38,9 +40,10 @@ type Keys struct {
 	usedKeys  share.Used[string]
 }
 
-// Sessions manages browser sessions. An API key starts a session.
+// Sessions manages browser sessions. An API key starts a session, or a sign-in at an identity provider.
 type Sessions struct {
 	store         *store.Store
+	providers     []*openid.Provider
 	keys          *Keys
 	sessionLimits SessionLimits
 	sessions      share.SharedRead[store.SessionRow] // by their hashes
@@ -70,11 +73,16 @@ type Rules struct {
 func New(o Options) Rules {
 	responses := &Responses{store: o.Store, keyset: o.Keyset}
 	keys := &Keys{store: o.Store, responses: responses}
+	if len(o.Providers) > 0 {
+		o.Store.SetGroupRoles(groupRoles(o.Providers))
+	}
 	return Rules{
 		Responses: responses,
 		Keys:      keys,
-		Members:   &Members{store: o.Store, responses: responses, disabled: o.OnDisable},
-		Sessions:  &Sessions{store: o.Store, keys: keys, sessionLimits: o.Sessions.orDefault()},
+		Members:   &Members{store: o.Store, responses: responses, providers: o.Providers, disabled: o.OnDisable},
+		Sessions: &Sessions{
+			store: o.Store, providers: o.Providers, keys: keys, sessionLimits: o.Sessions.orDefault(),
+		},
 		Secrets: &Secrets{
 			store: o.Store, keyset: o.Keyset, responses: responses, maxSecrets: o.MaxSecrets, changed: o.OnSecretChange,
 		},

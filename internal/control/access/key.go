@@ -89,8 +89,21 @@ func (s *Keys) Authenticate(ctx context.Context, key string) (penstock.Principal
 		return penstock.Principal{}, err
 	case !k.Active(penstock.Now()):
 		return penstock.Principal{}, refused
+	case asleep(k, penstock.Now()):
+		return penstock.Principal{}, penstock.Errorf(
+			penstock.CodeAuthenticationRequired, "the key sleeps: %s has not signed in for %d days, so it is not known "+
+				"whether the key may still be used; it works again after the next sign-in", k.Owner.DisplayName, sleepDays,
+		)
 	}
 	return s.principalOf(k), nil
+}
+
+// sleepDays is for how many days the keys of a person count whom the identity provider has not confirmed since.
+const sleepDays = 7
+
+// asleep reports whether the owner of a key signs in at an identity provider and has not for long.
+func asleep(k store.KeyRow, now penstock.Time) bool {
+	return k.SignedIn != 0 && k.SignedIn.Add(sleepDays*24*time.Hour) <= now
 }
 
 // principalOf returns the principal of a key and marks the key as used.

@@ -91,6 +91,11 @@ func assign(ctx context.Context, tx *store.Tx, p penstock.Principal, uid, owner 
 	if k.AgentUID != "" {
 		return penstock.Key{}, penstock.Errorf(penstock.CodeConflict, "the key belongs to an agent, and stays with it")
 	}
+	if k.SignIn {
+		return penstock.Key{}, penstock.Errorf(
+			penstock.CodeConflict, "the key is of the sign-ins of %s, and stays with this user", k.Owner.DisplayName,
+		)
+	}
 	if err := outranked(p, k.Roles...); err != nil {
 		return penstock.Key{}, err
 	}

@@ -10,12 +10,14 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/request"
 	"github.com/penstock-dev/penstock/internal/control/store"
+	"github.com/penstock-dev/penstock/internal/supply/openid"
 )
 
 // Members manages persons and service accounts, and the roles that are granted to them and to groups.
 type Members struct {
 	store     *store.Store
 	responses *Responses
+	providers []*openid.Provider
 	disabled  func(ctx context.Context, tx *store.Tx, team, uid string) error
 }
 

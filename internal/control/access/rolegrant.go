@@ -23,17 +23,17 @@ const maxGrants = 1000
 // maxGroup is the longest name of a group in bytes.
 const maxGroup = 255
 
-// Grants lists the grants of the team.
+// Grants lists the grants of the team: the stored ones, then what the configuration grants.
 func (s *Members) Grants(ctx context.Context, p penstock.Principal) ([]penstock.Grant, error) {
 	if err := Require(p, penstock.ScopeAccessManage); err != nil {
 		return nil, err
 	}
 	rows, err := s.store.Members.Grants(ctx, p.Team)
-	grants := make([]penstock.Grant, len(rows))
-	for i, r := range rows {
-		grants[i] = r.Grant
+	grants := make([]penstock.Grant, 0, len(rows))
+	for _, r := range rows {
+		grants = append(grants, r.Grant)
 	}
-	return grants, err
+	return append(grants, configuredGrants(s.providers)...), err
 }
 
 // Grant grants a role to a user, a service account or a group, from the next request on. The caller cannot grant more
@@ -103,6 +103,13 @@ func checkGrant(req GrantRequest) error {
 func (s *Members) Revoke(ctx context.Context, p penstock.Principal, uid string) error {
 	if err := mayManage(p); err != nil {
 		return err
+	}
+	for _, g := range configuredGrants(s.providers) {
+		if g.UID == uid {
+			return penstock.Errorf(
+				penstock.CodeConflict, "the server's configuration has this grant, in auth.providers; remove it there",
+			)
+		}
 	}
 	return s.store.Write(ctx, func(tx *store.Tx) error {
 		return keepAdmin(ctx, tx, p.Team, func() error {

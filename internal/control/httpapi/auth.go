@@ -22,7 +22,7 @@ type authenticator struct {
 
 func newAuthenticator(keys *access.Keys, sessions *access.Sessions, origin string, failures int) *authenticator {
 	return &authenticator{
-		keys: keys, sessions: sessions, origin: origin, cookie: sessionCookie(origin), failures: newLimiter(failures),
+		keys: keys, sessions: sessions, origin: origin, cookie: cookieAt(origin, ofSession), failures: newLimiter(failures),
 	}
 }
 

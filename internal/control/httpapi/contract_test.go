@@ -62,7 +62,7 @@ func TestEveryResponseFollowsTheContract(t *testing.T) {
 			return w
 		}
 		forge := testkit.NewForge(t, t.TempDir())
-		w := check(start(t, func(s *settings) { s.storeURL, s.forge = url, forge }))
+		w := check(start(t, func(s *settings) { s.storeURL, s.forge, s.idp = url, forge, testkit.NewIDP(t, nil) }))
 		d := &driver{world: w, seen: map[string]string{"forge url": forge.URL}, storeURL: url}
 		d.callWell()
 		d.callBadly()
@@ -325,6 +325,8 @@ func (d *driver) operations() []operation {
 		{"GET", base + "/stats?hours=168", nil, read},
 		{"GET", base + "/limits", nil, "any"},
 		{"POST", base + "/session", map[string]any{"api_key": adminKey}, ""},
+		{"GET", base + "/session/providers", nil, ""},
+		{"POST", base + "/session/providers", map[string]any{"provider": "Corp", "return_to": "/runs"}, ""},
 		{"GET", base + "/session", nil, "any"},
 		{"DELETE", base + "/session", nil, "any"},
 		{"DELETE", agent + "/environments/" + d.seen["environment"] + "/prebuilds/" + d.seen["prebuild"], nil, manage},
@@ -972,6 +974,11 @@ func (d *driver) callBadly() {
 		{409, "POST", "/api/v1/secrets", map[string]any{"name": d.seen["secret"]}},
 		{400, "GET", "/api/v1/schedule-times?cron=whenever", nil},
 		{400, "POST", "/api/v1/session", `{}`},
+		{400, "POST", "/api/v1/session", `{"state": "x"}`},
+		{400, "POST", "/api/v1/session", `{"code": "x"}`},
+		{400, "POST", "/api/v1/session", `{"state": "x", "code": "x", "api_key": "x"}`},
+		{401, "POST", "/api/v1/session", `{"state": "x", "code": "x"}`},
+		{400, "POST", "/api/v1/session/providers", `{"provider": "other"}`},
 		{401, "POST", "/api/v1/session", `{"api_key": "psk_nobody"}`},
 		{404, "GET", "/api/v1/session", nil},
 		{404, "DELETE", "/api/v1/session", nil},
@@ -985,6 +992,17 @@ func (d *driver) callBadly() {
 	for _, tt := range tests {
 		if a := d.do(tt.method, tt.path, tt.body); a.status != tt.status {
 			t.Errorf("%s %s: got %d %s, want %d", tt.method, tt.path, a.status, a.body, tt.status)
+		}
+	}
+	begin := func(headers ...string) response {
+		return d.do("POST", "/api/v1/session/providers", `{"provider": "Corp"}`, headers...)
+	}
+	if a := begin("Sec-Fetch-Site", "cross-site"); a.status != http.StatusForbidden {
+		t.Errorf("a sign-in that another site begins: got %d %s", a.status, a.body)
+	}
+	for a := begin(); a.status != http.StatusTooManyRequests; a = begin() {
+		if a.status != http.StatusCreated {
+			t.Fatalf("a sign-in: got %d %s", a.status, a.body)
 		}
 	}
 	d.uploadBadly()

@@ -26,7 +26,7 @@ import (
 // maxJSON, so its body may be as large as both together.
 const (
 	maxJSON   = run.MaxBodyBytes
-	maxSignIn = 4 << 10
+	maxSignIn = 16 << 10
 	maxRun    = maxJSON + (run.MaxAttachmentBytes+2)/3*4 + 4*run.MaxAttachments
 )
 

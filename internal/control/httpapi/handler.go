@@ -98,7 +98,7 @@ func (a *API) handlers(o Options, m *metrics) *handlers {
 		users:    members{svc.Members, penstock.MemberUser, "users"},
 		services: members{svc.Members, penstock.MemberServiceAccount, "service_accounts"},
 		grants:   grants{svc.Members},
-		sessions: sessions{svc.Sessions, a.auth, a.rate},
+		sessions: sessions{svc.Sessions, a.auth, a.rate, newLimiter(beginsPerMinute)},
 
 		control: workerControl{svc.Executions.Control(), a.shutdown},
 		limits: limits{

@@ -633,7 +633,15 @@ func accessRoutes(h *handlers) []Route {
 		},
 		{
 			Method: post, Pattern: "/session", Public: true, handle: h.sessions.signIn, limit: maxSignIn,
-			Who: "dashboard, with a person's key",
+			Who: "dashboard, with a person's key, or after a sign-in at an identity provider",
+		},
+		{
+			Method: get, Pattern: "/session/providers", Public: true, handle: h.sessions.providers,
+			Who: "dashboard, on the sign-in page",
+		},
+		{
+			Method: post, Pattern: "/session/providers", Public: true, handle: h.sessions.begin, limit: maxSignIn,
+			Who: "dashboard, when a person signs in at an identity provider",
 		},
 		{Method: get, Pattern: "/session", Scope: anyKey, handle: h.sessions.read, Who: "dashboard, when it is opened"},
 		{Method: remove, Pattern: "/session", Scope: anyKey, handle: h.sessions.signOut, Who: "dashboard"},

@@ -4,9 +4,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/access"
+	"github.com/penstock-dev/penstock/internal/control/share"
 )
 
 // secretHeader carries a session's secret, which no other origin can read. It also
@@ -14,11 +16,15 @@ import (
 // without a preflight, which never allows credentials.
 const secretHeader = "X-Penstock-Session-Secret"
 
-// sessionCookie is the name of the cookie for a server at origin. Over HTTPS its prefix binds it to
-// exactly this host (RFC 6265bis §4.1.3.2); on loopback the name includes the port, because cookies
-// do not distinguish ports.
-func sessionCookie(origin string) string {
-	const name = "penstock_session"
+// Cookies of the dashboard.
+const (
+	ofSession = "penstock_session"
+	ofSignIn  = "penstock_signin" // of a browser that signs in at an identity provider
+)
+
+// cookieAt is the name of a cookie for a server at origin. Over HTTPS its prefix binds it to exactly this host
+// (RFC 6265bis §4.1.3.2); on loopback the name includes the port, because cookies do not distinguish ports.
+func cookieAt(origin, name string) string {
 	if strings.HasPrefix(origin, "https://") {
 		return "__Host-" + name
 	}
@@ -83,13 +89,13 @@ func (a *authenticator) checkSameOrigin(c *call) error {
 	return nil
 }
 
-// setCookie sets the session's cookie, or deletes it if value is "". It has no maximum age,
-// so it ends with the browser or with the session.
-func (a *authenticator) setCookie(c *call, value string) {
+// setCookie sets a cookie, or deletes it if value is "". It has no maximum age, so it ends with the browser or with the
+// session.
+func (a *authenticator) setCookie(c *call, name, value string) {
 	// A client that forges the header only loses its own cookie.
 	overTLS := c.r.TLS != nil || strings.EqualFold(c.r.Header.Get("X-Forwarded-Proto"), "https")
 	cookie := http.Cookie{ //nolint:gosec // Secure wherever there is HTTPS; without it browsers would drop the cookie
-		Name: a.cookie, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Name: name, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: overTLS || strings.HasPrefix(a.origin, "https://"),
 	}
 	if value == "" {
@@ -103,6 +109,8 @@ type sessions struct {
 	rules *access.Sessions
 	auth  *authenticator
 	rate  *keyRate
+
+	begins *limiter // of sign-ins at identity providers, of a client address
 }
 
 // signIn rejects an invalid key like any other request. A valid key counts against its rate.
@@ -113,6 +121,9 @@ func (h sessions) signIn(c *call) error {
 	var req access.SessionRequest
 	if err := c.decode(&req); err != nil {
 		return err
+	}
+	if req.State != "" || req.Code != "" {
+		return h.complete(c, req)
 	}
 	if req.APIKey == "" {
 		return penstock.Invalid("/api_key", "is required")
@@ -127,8 +138,67 @@ func (h sessions) signIn(c *call) error {
 	if err != nil {
 		return err
 	}
-	h.auth.setCookie(c, cookie)
+	return h.started(c, cookie, session)
+}
+
+// started answers with a new session.
+func (h sessions) started(c *call, cookie string, session access.Session) error {
+	h.auth.setCookie(c, h.auth.cookie, cookie)
 	return c.respond(http.StatusCreated, session)
+}
+
+func (h sessions) providers(c *call) error {
+	return c.respond(http.StatusOK, map[string]any{"providers": h.rules.Providers()})
+}
+
+// beginsPerMinute limits how often one network begins to sign in: each time stores a row.
+const beginsPerMinute = 60
+
+func (h sessions) begin(c *call) error {
+	if err := h.auth.checkSameOrigin(c); err != nil {
+		return err
+	}
+	if origin := c.r.Header.Get("Origin"); origin != "" && origin != h.auth.origin {
+		return penstock.Invalid("", "the identity provider sends browsers to %s, so open the dashboard there", h.auth.origin)
+	}
+	var req access.SignInRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	if v := h.begins.take(share.Network(c.peer.addr).String(), time.Now()); !v.admitted {
+		return limited(v.reset, "this address began to sign in too often")
+	}
+	start, browser, err := h.rules.Begin(c.ctx(), h.browser(c), req)
+	if err != nil {
+		return err
+	}
+	h.auth.setCookie(c, cookieAt(h.auth.origin, ofSignIn), browser)
+	return c.respond(http.StatusCreated, start)
+}
+
+// browser returns the value of the cookie of a browser that signs in, or "".
+func (h sessions) browser(c *call) string {
+	for _, cookie := range c.r.CookiesNamed(cookieAt(h.auth.origin, ofSignIn)) {
+		return cookie.Value
+	}
+	return ""
+}
+
+// complete starts the session of a person whom an identity provider sent back.
+func (h sessions) complete(c *call, req access.SessionRequest) error {
+	switch {
+	case req.APIKey != "":
+		return penstock.Invalid("/api_key", "cannot be together with state and code")
+	case req.State == "":
+		return penstock.Invalid("/state", "is required with code")
+	case req.Code == "":
+		return penstock.Invalid("/code", "is required with state")
+	}
+	cookie, session, err := h.rules.Complete(c.ctx(), h.browser(c), req, h.auth.proofs(c)...)
+	if err != nil {
+		return h.auth.fail(c, err)
+	}
+	return h.started(c, cookie, session)
 }
 
 func (h sessions) read(c *call) error {
@@ -145,7 +215,7 @@ func (h sessions) signOut(c *call) error {
 	if err := h.rules.SignOut(c.ctx(), c.proof); err != nil {
 		return err
 	}
-	h.auth.setCookie(c, "")
+	h.auth.setCookie(c, h.auth.cookie, "")
 	return c.noContent()
 }
 

@@ -59,7 +59,7 @@ func TestSession(t *testing.T) {
 	want := access.Session{
 		Team: "default", Actor: penstock.Actor{Type: "user", UID: "admin", DisplayName: "Admin"},
 		Scopes: []penstock.Scope{penstock.ScopeAdmin},
-		KeyUID: "first", ExpiresAt: session.ExpiresAt, IdleSeconds: 24 * 3600,
+		KeyUID: "first", PrincipalUID: "admin", ExpiresAt: session.ExpiresAt, IdleSeconds: 24 * 3600,
 	}
 	if diff := cmp.Diff(want, session); diff != "" {
 		t.Errorf("session (-want +got):\n%s", diff)
@@ -427,5 +427,105 @@ func TestBrowsersGetTheDashboard(t *testing.T) {
 	}
 	if a := w.do("POST", "/runs", nil); a.status != http.StatusNotFound {
 		t.Errorf("a POST to a page: got %d, want 404", a.status)
+	}
+}
+
+// back is what a provider sends a browser back with, as the callback page posts it.
+func (w *world) back(idp *testkit.IDP, headers ...string) (body map[string]string, cookie string) {
+	w.t.Helper()
+	a := w.must(
+		http.StatusCreated, "POST", "/api/v1/session/providers", access.SignInRequest{Provider: "Corp", ReturnTo: "/runs"},
+		append(headers, "Authorization", "", "Sec-Fetch-Site", "same-origin", "Origin", w.url)...,
+	)
+	answer := idp.Visit(w.t, a.field("authorization_url"))
+	cookie, _, _ = strings.Cut(a.header.Get("Set-Cookie"), ";")
+	return map[string]string{"state": answer.Get("state"), "code": answer.Get("code"), "iss": answer.Get("iss")}, cookie
+}
+
+// A browser signs in at a provider, and its session is one like others.
+func TestSignInAtAProvider(t *testing.T) {
+	t.Parallel()
+	idp := testkit.NewIDP(t, map[string]any{"sub": "1", "name": "Ada", "groups": []string{"dev"}})
+	w := start(t, func(s *settings) { s.idp = idp })
+	list := w.must(http.StatusOK, "GET", "/api/v1/session/providers", nil, "Authorization", "")
+	if strings.TrimSpace(list.body) != `{"providers":[{"name":"Corp"}]}` {
+		t.Errorf("the providers are %s", list.body)
+	}
+	body, cookie := w.back(idp)
+	if !regexp.MustCompile(`^penstock_signin_\d+=[\w-]{43}$`).MatchString(cookie) {
+		t.Errorf("the cookie is %s", cookie)
+	}
+	a := w.must(http.StatusCreated, "POST", "/api/v1/session", body, "Authorization", "", "Cookie", cookie)
+	if a.field("return_to") != "/runs" || a.field("principal_uid") == "" {
+		t.Errorf("the session is %s", a.body)
+	}
+	own, _, _ := strings.Cut(a.header.Get("Set-Cookie"), ";")
+	b := &browser{world: w, cookie: own, secret: a.field("secret")}
+	if me := b.do("GET", "/api/v1/me", nil); !strings.Contains(me.body, `"display_name":"Ada"`) {
+		t.Errorf("me: %s", me.body)
+	}
+	users := b.do("GET", "/api/v1/users", nil)
+	if users.status != http.StatusForbidden || !strings.Contains(users.body, "Ada has only the role editor") {
+		t.Errorf("the users, of an editor: got %d %s", users.status, users.body)
+	}
+
+	// Another sign-in in the same browser ends this session.
+	body, cookie = w.back(idp, "Cookie", cookie)
+	w.must(
+		http.StatusCreated, "POST", "/api/v1/session", body,
+		"Authorization", "", "Cookie", cookie+"; "+own, secretHeader, b.secret, "Sec-Fetch-Site", "same-origin",
+	)
+	if a := b.do("GET", "/api/v1/me", nil); a.status != http.StatusUnauthorized {
+		t.Errorf("the session before: got %d", a.status)
+	}
+	for _, secret := range []string{body["code"], body["state"], idp.ClientSecret, b.secret} {
+		if strings.Contains(w.log.String(), secret) {
+			t.Errorf("the log has %q", secret)
+		}
+	}
+}
+
+// Somebody's link must not sign a person in as somebody else.
+func TestASignInBelongsToItsBrowserAndItsPage(t *testing.T) {
+	t.Parallel()
+	idp := testkit.NewIDP(t, map[string]any{"sub": "1", "name": "Eve", "groups": []string{"dev"}})
+	w := start(t, func(s *settings) { s.idp = idp })
+	body, cookie := w.back(idp)
+	for name, headers := range map[string][]string{
+		"without the cookie":   {},
+		"with another cookie":  {"Cookie", strings.Split(cookie, "=")[0] + "=" + strings.Repeat("x", 43)},
+		"from another site":    {"Cookie", cookie, "Sec-Fetch-Site", "cross-site"},
+		"from a sister's site": {"Cookie", cookie, "Sec-Fetch-Site", "same-site"},
+	} {
+		a := w.do("POST", "/api/v1/session", body, append(headers, "Authorization", "")...)
+		if a.status != http.StatusUnauthorized && a.status != http.StatusForbidden || a.header.Get("Set-Cookie") != "" {
+			t.Errorf("%s: got %d %s", name, a.status, a.body)
+		}
+	}
+	a := w.do(
+		"POST", "/api/v1/session/providers", `{"provider": "Corp"}`, "Authorization", "",
+		"Host", "other.example", "Origin", "https://other.example",
+	)
+	if a.status < 400 {
+		t.Errorf("from a page that the provider would not come back to: got %d %s", a.status, a.body)
+	}
+	w.must(http.StatusCreated, "POST", "/api/v1/session", body, "Authorization", "", "Cookie", cookie)
+}
+
+func TestASignInIs503WhileTheProviderIsAway(t *testing.T) {
+	t.Parallel()
+	idp := testkit.NewIDP(t, nil)
+	w := start(t, func(s *settings) { s.idp = idp })
+	b := w.signIn(w.admin)
+	idp.Close()
+	a := w.must(
+		http.StatusServiceUnavailable, "POST", "/api/v1/session/providers", `{"provider": "Corp"}`, "Authorization", "",
+	)
+	if !strings.Contains(a.body, "the identity provider Corp does not answer") ||
+		strings.Contains(a.body, strings.TrimPrefix(idp.URL, "http://")) {
+		t.Errorf("got %s", a.body)
+	}
+	if a := b.do("GET", "/api/v1/me", nil); a.status != http.StatusOK {
+		t.Errorf("a session: got %d", a.status)
 	}
 }

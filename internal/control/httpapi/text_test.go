@@ -93,7 +93,7 @@ func TestTextsThatPostgreSQLRejects(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		forge := testkit.NewForge(t, t.TempDir())
-		w := start(t, func(s *settings) { s.storeURL, s.forge = url, forge })
+		w := start(t, func(s *settings) { s.storeURL, s.forge, s.idp = url, forge, testkit.NewIDP(t, nil) })
 		d := &driver{world: w, seen: map[string]string{"forge url": forge.URL}, storeURL: url}
 		d.callWell()
 		operations := d.operations()

@@ -27,6 +27,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/webhook"
 	"github.com/penstock-dev/penstock/internal/supply/blob"
 	"github.com/penstock-dev/penstock/internal/supply/git"
+	"github.com/penstock-dev/penstock/internal/supply/openid"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/testkit/testworld"
@@ -55,7 +56,8 @@ type settings struct {
 	sessions access.SessionLimits
 	bucket   string // URL of an object store to which downloads redirect; empty: files are in a folder
 	forge    *testkit.Forge
-	noAPI    bool // the server responds as if it were still starting
+	idp      *testkit.IDP // nil: persons sign in with keys
+	noAPI    bool         // the server responds as if it were still starting
 }
 
 // start runs a server with the given changes to its settings.
@@ -146,8 +148,20 @@ func (w *world) open(ctx context.Context, s settings, dir string, log *slog.Logg
 	if s.forge != nil {
 		forges = testworld.To(w.t, s.forge)
 	}
+	var signIn []*openid.Provider
+	if s.idp != nil {
+		p, err := openid.New(openid.Settings{
+			Name: "Corp", Issuer: s.idp.URL, ClientID: s.idp.ClientID, ClientSecretFile: s.idp.SecretFile(w.t),
+			Groups: map[string]penstock.Role{"dev": penstock.EditorRole},
+		}, w.url+"/sign-in/callback")
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		signIn = append(signIn, p)
+	}
 	svc := control.New(run.Deps{
-		Store: db, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: w.url, Sessions: s.sessions, Definitions: mirrors,
+		SignIn: signIn,
+		Store:  db, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: w.url, Sessions: s.sessions, Definitions: mirrors,
 		Forges:           forges,
 		PresignDownloads: s.bucket != "",
 		Unpriced: func(model string) string { // as a model of an operator's own provider

@@ -26,6 +26,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/control/store"
 	"github.com/penstock-dev/penstock/internal/supply/blob"
 	"github.com/penstock-dev/penstock/internal/supply/git"
+	"github.com/penstock-dev/penstock/internal/supply/openid"
 	"github.com/penstock-dev/penstock/internal/supply/price"
 	"github.com/penstock-dev/penstock/internal/supply/secret"
 	"github.com/penstock-dev/penstock/internal/wall/egress"
@@ -73,8 +74,10 @@ type Deps struct {
 	// environments, because their lists have no pages. 0: 16 MiB.
 	MaxListBytes int64
 	Sessions     access.SessionLimits
-	LocalWorker  bool // a worker will start, and the server is not ready before
-	TimesByHand  bool // background work fires no schedules, announces no stalls, rests between no outputs: for tests
+	// SignIn are the identity providers where persons sign in.
+	SignIn      []*openid.Provider
+	LocalWorker bool // a worker will start, and the server is not ready before
+	TimesByHand bool // background work fires no schedules, announces no stalls, rests between no outputs: for tests
 }
 
 // KnownHarnesses returns all harnesses that a run may name.

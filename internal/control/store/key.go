@@ -23,6 +23,8 @@ type KeyRow struct {
 	Disabled penstock.Time       // its owner, or 0
 	Roles    []penstock.Role     // of its owner
 	Groups   []string            // of its owner
+	Issuer   string              // of its owner
+	SignedIn penstock.Time       // its owner, at an identity provider, or 0
 }
 
 // Active reports whether the key is valid at now.
@@ -43,6 +45,7 @@ var keyFields = newResource("api_keys", "k",
 	textColumn("hash", func(k *KeyRow) *string { return &k.Hash }),
 	jsonColumn("scopes", func(k *KeyRow) *[]penstock.Scope { return &k.Scopes }),
 	storedFlag("admin", func(k *KeyRow) bool { return slices.Contains(k.Scopes, penstock.ScopeAdmin) }),
+	flagColumn("sign_in", func(k *KeyRow) *bool { return &k.SignIn }),
 	textColumn("agent_uid", func(k *KeyRow) *string { return &k.AgentUID }),
 	numberColumn("created_at", func(k *KeyRow) *penstock.Time { return &k.CreatedAt }),
 	numberColumn("expires_at", func(k *KeyRow) *penstock.Time { return &k.ExpiresAt }),
@@ -70,24 +73,25 @@ var principalFields = newResource("principals", "p",
 
 var (
 	setPrincipal = principalFields.upsert("uid") + " WHERE principals.member = ''"
-	keyColumns   = "SELECT " + keyFields.selected + ", p.member, p.disabled_at, " + rights + ", " +
-		principalFields.selected + `
+	keyColumns   = "SELECT " + keyFields.selected + ", p.member, p.disabled_at, p.issuer, p.signed_in_at, " +
+		rights + ", " + principalFields.selected + `
 	FROM api_keys k
 	JOIN principals p ON p.uid = k.principal `
 )
 
-func scanKey(row scanner) (KeyRow, error) {
+func (s *Store) scanKey(row scanner) (KeyRow, error) {
 	var k KeyRow
 	var owner principal
-	of := append([]any{&k.Member, &k.Disabled}, rightsInto(&k.Roles, &k.Groups)...)
+	of := append([]any{&k.Member, &k.Disabled, &k.Issuer, &k.SignedIn}, rightsInto(&k.Roles, &k.Groups)...)
 	err := row.Scan(keyFields.into(&k, append(of, principalFields.into(&owner)...)...)...)
 	k.Owner = owner.Actor
+	k.Roles = s.withGroupRoles(k.Roles, k.Issuer, k.Groups)
 	return k, err
 }
 
 // ByHash reads a key, even a revoked or expired one; absence is penstock.CodeNotFound.
 func (ks Keys) ByHash(ctx context.Context, hash string) (KeyRow, error) {
-	k, err := scanKey(ks.s.row(ctx, keyColumns+"WHERE k.hash = $1", hash))
+	k, err := ks.s.scanKey(ks.s.row(ctx, keyColumns+"WHERE k.hash = $1", hash))
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, penstock.NotFound("key", "")
 	}
@@ -119,7 +123,7 @@ func (ks Keys) List(ctx context.Context, team string) ([]penstock.Key, error) {
 	defer rows.Close()
 	keys := []penstock.Key{}
 	for rows.Next() {
-		k, err := scanKey(rows)
+		k, err := ks.s.scanKey(rows)
 		if err != nil {
 			return nil, fmt.Errorf("list keys: %w", err)
 		}
@@ -171,11 +175,13 @@ func (ks KeysTx) Revoke(ctx context.Context, team, uid string) (bool, error) {
 }
 
 // Admin lists the team's active keys with the scope admin whose owners are admins, and prevents their revocation
-// until the transaction ends. Agents are none: they manage no members.
+// until the transaction ends. Agents are none: they manage no members. Nor are the keys of sign-ins: without the
+// identity provider, nobody gets in with them.
 func (ks KeysTx) Admin(ctx context.Context, team string) ([]string, error) {
 	rows, err := ks.tx.query(ctx, `SELECT uid
 		FROM api_keys
 		WHERE team = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2) AND admin = 1 AND agent_uid = ''
+			AND sign_in = 0
 			AND EXISTS (
 				SELECT 1
 				FROM principals p
@@ -241,9 +247,21 @@ func (ks KeysTx) Own(ctx context.Context, team, uid, principal string) error {
 
 // Find reads a key that is not revoked; absence is penstock.CodeNotFound.
 func (ks KeysTx) Find(ctx context.Context, team, uid string) (KeyRow, error) {
-	k, err := scanKey(ks.tx.row(ctx, keyColumns+"WHERE k.uid = $1 AND k.team = $2 AND k.revoked_at = 0", uid, team))
+	row := ks.tx.row(ctx, keyColumns+"WHERE k.uid = $1 AND k.team = $2 AND k.revoked_at = 0", uid, team)
+	k, err := ks.tx.s.scanKey(row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, penstock.NotFound("key", uid)
+	}
+	return k, ks.tx.s.d.mapError(err)
+}
+
+// SignIn reads the key of a member's sign-ins that is not revoked; absence is penstock.CodeNotFound. The member is
+// locked, so there is at most one.
+func (ks KeysTx) SignIn(ctx context.Context, team, member string) (KeyRow, error) {
+	k, err := ks.tx.s.scanKey(ks.tx.row(ctx, keyColumns+`WHERE k.principal = $1 AND k.team = $2
+	AND k.sign_in = 1 AND k.revoked_at = 0`, member, team))
+	if errors.Is(err, sql.ErrNoRows) {
+		return k, penstock.NotFound("key", "")
 	}
 	return k, ks.tx.s.d.mapError(err)
 }

@@ -25,6 +25,7 @@ var memberFields = newResource("principals", "p",
 	textColumn("email", func(r *MemberRow) *string { return &r.Email }).editable(),
 	textColumn("issuer", func(r *MemberRow) *string { return &r.Issuer }),
 	textColumn("subject", func(r *MemberRow) *string { return &r.Subject }),
+	numberColumn("signed_in_at", func(r *MemberRow) *penstock.Time { return &r.SignedInAt }).editable(),
 	numberColumn("disabled_at", func(r *MemberRow) *penstock.Time { return &r.DisabledAt }).editable(),
 	numberColumn("created_at", func(r *MemberRow) *penstock.Time { return &r.CreatedAt }),
 )
@@ -50,8 +51,30 @@ var (
 
 func readMembers(ctx context.Context, q querier, where string, args ...any) ([]MemberRow, error) {
 	rows, err := q.query(ctx, selectMembers+where, args...)
-	return collect(q.store(), rows, err, "members", func(r *MemberRow) []any {
+	members, err := collect(q.store(), rows, err, "members", func(r *MemberRow) []any {
 		return memberFields.into(r, rightsInto(&r.Roles, &r.Groups)...)
+	})
+	for i := range members {
+		r := &members[i]
+		r.Roles = q.store().withGroupRoles(r.Roles, r.Issuer, r.Groups)
+	}
+	return members, err
+}
+
+// SetGroupRoles sets which roles the configuration gives to the groups of an issuer, beside the stored grants. It is
+// called before the store is used.
+func (s *Store) SetGroupRoles(of func(issuer string, groups []string) []penstock.Role) {
+	s.groupRoles = of
+}
+
+// withGroupRoles adds the roles that the configuration gives to groups, each once and in their order.
+func (s *Store) withGroupRoles(roles []penstock.Role, issuer string, groups []string) []penstock.Role {
+	if s.groupRoles == nil || issuer == "" {
+		return roles
+	}
+	given := s.groupRoles(issuer, groups)
+	return slices.DeleteFunc(penstock.Roles(), func(r penstock.Role) bool {
+		return !slices.Contains(roles, r) && !slices.Contains(given, r)
 	})
 }
 
@@ -64,6 +87,18 @@ func (ms Members) List(ctx context.Context, team string, of penstock.MemberType)
 // Find reads a member. Absence is penstock.CodeNotFound.
 func (ms Members) Find(ctx context.Context, team string, of penstock.MemberType, uid string) (MemberRow, error) {
 	return readMember(ctx, ms.s, team, of, uid)
+}
+
+// LockPerson is [MembersTx.Lock] for the person whom an issuer knows by subject.
+func (ms MembersTx) LockPerson(ctx context.Context, team, issuer, subject string) (MemberRow, error) {
+	rows, err := readMembers(
+		ctx, ms.tx, "WHERE p.team = $1 AND p.issuer = $2 AND p.subject = $3 AND p.issuer <> ''", team, issuer, subject,
+	)
+	found, err := only(rows, err, "user", "")
+	if err != nil {
+		return found, err
+	}
+	return ms.Lock(ctx, team, found.Type, found.UID)
 }
 
 // Lock is [Members.Find] in a transaction, which no other one changes the member beside.

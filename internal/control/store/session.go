@@ -33,7 +33,7 @@ func (s Sessions) ByHash(ctx context.Context, hash string) (SessionRow, error) {
 		FROM sessions s
 		WHERE s.hash = $1`, hash).Scan(sessionFields.into(&row)...)
 	if err == nil {
-		row.Key, err = scanKey(s.s.row(ctx, keyColumns+"WHERE k.uid = $1", row.Key.UID))
+		row.Key, err = s.s.scanKey(s.s.row(ctx, keyColumns+"WHERE k.uid = $1", row.Key.UID))
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, penstock.NotFound("session", "")

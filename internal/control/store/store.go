@@ -25,6 +25,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // Options opens a store.
@@ -99,6 +101,7 @@ type Store struct {
 	Definitions  Definitions
 	Repositories Repositories
 
+	groupRoles  func(issuer string, groups []string) []penstock.Role // may be nil
 	log         *slog.Logger
 	fault       func(at string) error // may be nil
 	d           *dialect

@@ -13,6 +13,7 @@ import type {
   ArtifactResponse,
   AssignKeyRequest,
   Automation,
+  BeginSignInRequest,
   Budget,
   CancelRunQuery,
   Checkpoints,
@@ -102,6 +103,7 @@ import type {
   ListSchedulesResponse,
   ListSecretsResponse,
   ListServiceAccountsResponse,
+  ListSignInProvidersResponse,
   ListSignatureSchemesResponse,
   ListSubjectsQuery,
   ListSubjectsResponse,
@@ -140,6 +142,7 @@ import type {
   Session,
   SessionRedirect,
   SetSecretRequest,
+  SignInStart,
   Stats,
   StreamRunEventsQuery,
   Subject,
@@ -3058,11 +3061,13 @@ export class SessionResource extends Resource {
   /**
    * Sign in.
    *
-   * Starts a dashboard session with an API key. The response sets a cookie that scripts cannot read and that other
+   * Starts a dashboard session with an API key, or with `state` and `code` of an identity provider where the sign-in
+   * began with `POST /session/providers` in the same browser. The groups that the provider names then are the user's
+   * groups; whoever has no role by them or by a grant is refused (403). The response sets a cookie that scripts cannot read and that other
    * sites cannot make the browser send. It also shows `secret`, once. Every request must send both: the cookie, and
    * the secret in the `X-Penstock-Session-Secret` header. All ports of a host share cookies but not localStorage,
    * which is where a page keeps the secret. The session has the permissions of the key. It ends when you sign out,
-   * when it is idle for too long, when it expires, or when the key is revoked. If the request itself belongs to a
+   * when it is idle for too long, when it expires, or when the key is revoked or its owner disabled. If the request itself belongs to a
    * session, that session ends. Programs do not need a session: they send the key.
    */
   create(body: CreateSessionRequest, options?: RequestOptions): APIPromise<Session> {
@@ -3071,7 +3076,6 @@ export class SessionResource extends Resource {
         method: 'POST',
         path: '/session',
         body,
-        needs: ['api_key'],
         once: true,
       },
       options,
@@ -3088,6 +3092,42 @@ export class SessionResource extends Resource {
       {
         method: 'DELETE',
         path: '/session',
+      },
+      options,
+    );
+  }
+
+  /**
+   * List identity providers.
+   *
+   * Lists where users can sign in. Needs no key.
+   */
+  providers(options?: RequestOptions): APIPromise<ListSignInProvidersResponse> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/session/providers',
+      },
+      options,
+    );
+  }
+
+  /**
+   * Begin to sign in.
+   *
+   * Begins to sign in at an identity provider, by the code flow of OpenID Connect with PKCE. The response says where
+   * the browser goes, and sets a cookie. The provider sends the browser back to the page `/sign-in/callback` of the
+   * dashboard, which calls `POST /session` with what it got, within 10 minutes. Only pages of the server can call
+   * it. Needs no key.
+   */
+  begin(body: BeginSignInRequest, options?: RequestOptions): APIPromise<SignInStart> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/session/providers',
+        body,
+        needs: ['provider'],
+        once: true,
       },
       options,
     );

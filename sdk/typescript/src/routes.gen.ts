@@ -59,6 +59,7 @@ import type {
   ListSchedulesResponse,
   ListSecretsResponse,
   ListServiceAccountsResponse,
+  ListSignInProvidersResponse,
   ListSignatureSchemesResponse,
   ListSubjectsResponse,
   ListUsersResponse,
@@ -81,6 +82,7 @@ import type {
   Secret,
   Session,
   SessionRedirect,
+  SignInStart,
   Stats,
   Subject,
   Success,
@@ -224,6 +226,8 @@ export interface Routes {
   'GET /session': Session;
   'POST /session': Session;
   'DELETE /session': undefined;
+  'GET /session/providers': ListSignInProvidersResponse;
+  'POST /session/providers': SignInStart;
   'GET /signature-schemes': ListSignatureSchemesResponse;
   'GET /schedule-times': ScheduleTimes;
   'GET /stats': Stats;

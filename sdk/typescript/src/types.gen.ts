@@ -4699,6 +4699,8 @@ export interface Key {
   expires_at?: Timestamp;
   /** When the key was last used, accurate to about a minute. */
   last_used_at?: Timestamp;
+  /** Whether it stands for the sessions of a user who signs in at an identity provider. Nobody has its secret. */
+  sign_in?: boolean;
   /** The key. Only in the response that creates it. */
   key?: string;
 }
@@ -4756,6 +4758,8 @@ export interface Member {
   subject?: string;
   /** Groups of the person, as the identity provider has named them last. */
   groups?: string[];
+  /** When the person last signed in at the identity provider. */
+  signed_in_at?: string;
   /** When it was disabled. Absent: it is enabled. */
   disabled_at?: string;
   /** When it was created. */
@@ -4823,10 +4827,12 @@ export interface Grant {
   subject: string;
   /** The role. */
   role: MemberRole;
-  /** When it was granted. */
-  created_at: string;
-  /** By whom. Absent: by an upgrade, because before it everybody was an admin. */
+  /** When it was granted. Absent for a grant of the configuration. */
+  created_at?: string;
+  /** By whom. Absent: by the configuration, or by an upgrade, because before it everybody was an admin. */
   created_by?: RunCreatorInfo;
+  /** The identity provider whose group has the role by the configuration of the server, which alone can change it. The subject may be a pattern. */
+  provider?: string;
 }
 
 /** A role to grant. */
@@ -4854,7 +4860,13 @@ export interface AssignKeyRequest {
 /** A request to sign in. */
 export interface CreateSessionRequest {
   /** A valid API key, except that of an execution. */
-  api_key: string;
+  api_key?: string | undefined;
+  /** Instead of a key, with `code`: what the identity provider sent the browser back with. */
+  state?: string | undefined;
+  /** The code of the identity provider. It counts once. */
+  code?: string | undefined;
+  /** The issuer, if the identity provider sent it. */
+  iss?: string | undefined;
 }
 
 /** A session of the dashboard. */
@@ -4865,14 +4877,46 @@ export interface Session {
   actor: RunCreatorInfo;
   /** Scopes of the session. */
   scopes: KeyScope[];
-  /** The key that created the session. */
+  /** The key that created the session, or the key of the user's sign-ins. */
   key_uid: string;
+  /** The user, service account or agent that the key belongs to. */
+  principal_uid?: string;
   /** Send it as `X-Penstock-Session-Secret` with the cookie. Only in the response that creates the session. */
   secret?: string;
+  /** The page where a sign-in at an identity provider began. Only in the response that creates the session. */
+  return_to?: string;
   /** When the session expires, even if it is in use. */
   expires_at: string;
   /** Seconds without a request after which the session expires. */
   idle_seconds: number;
+}
+
+/** An identity provider. */
+export interface SignInProvider {
+  /** Its name in the configuration of the server. */
+  name: string;
+}
+
+/** Identity providers. */
+export interface ListSignInProvidersResponse {
+  /** The providers, in the order of the configuration. */
+  providers: SignInProvider[];
+}
+
+/** Where a user signs in. */
+export interface BeginSignInRequest {
+  /** Name of the identity provider. */
+  provider: string;
+  /** The page of the dashboard to return to, as a path; `/` by default. */
+  return_to?: string | undefined;
+}
+
+/** A sign-in that has begun. */
+export interface SignInStart {
+  /** Where the browser goes next. */
+  authorization_url: string;
+  /** When the answer of the identity provider is refused. */
+  expires_at: Timestamp;
 }
 
 /** Statistics of the last hours. */

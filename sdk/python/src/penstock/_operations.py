@@ -1727,3 +1727,21 @@ get_session: Operation[types.Session] = Operation(
 delete_session: Operation[None] = Operation(
     "deleteSession", "session.delete", "DELETE", "/session", response_type=None
 )
+
+list_sign_in_providers: Operation[types.ListSignInProvidersResponse] = Operation(
+    "listSignInProviders",
+    "session.providers",
+    "GET",
+    "/session/providers",
+    response_type=types.ListSignInProvidersResponse,
+)
+
+begin_sign_in: Operation[types.SignInStart] = Operation(
+    "beginSignIn",
+    "session.begin",
+    "POST",
+    "/session/providers",
+    response_type=types.SignInStart,
+    body=params.BeginSignInRequest,
+    params=params.BeginSignInParams,
+)

@@ -1848,19 +1848,22 @@ class Stats(Resource):
 
 
 class Session(Resource):
-    """`client.session`: create, get, delete."""
+    """`client.session`: create, get, delete, providers, begin."""
 
     def create(self, **arguments: Unpack[params.CreateSessionParams]) -> types.Session:
         """Sign in.
 
-        Starts a dashboard session with an API key. The response sets a cookie that scripts
-        cannot read and that other sites cannot make the browser send. It also shows `secret`,
-        once. Every request must send both: the cookie, and the secret in the `X-Penstock-
-        Session-Secret` header. All ports of a host share cookies but not localStorage, which is
-        where a page keeps the secret. The session has the permissions of the key. It ends when
-        you sign out, when it is idle for too long, when it expires, or when the key is revoked.
-        If the request itself belongs to a session, that session ends. Programs do not need a
-        session: they send the key.
+        Starts a dashboard session with an API key, or with `state` and `code` of an identity
+        provider where the sign-in began with `POST /session/providers` in the same browser. The
+        groups that the provider names then are the user's groups; whoever has no role by them
+        or by a grant is refused (403). The response sets a cookie that scripts cannot read and
+        that other sites cannot make the browser send. It also shows `secret`, once. Every
+        request must send both: the cookie, and the secret in the `X-Penstock-Session-Secret`
+        header. All ports of a host share cookies but not localStorage, which is where a page
+        keeps the secret. The session has the permissions of the key. It ends when you sign out,
+        when it is idle for too long, when it expires, or when the key is revoked or its owner
+        disabled. If the request itself belongs to a session, that session ends. Programs do not
+        need a session: they send the key.
         """
         return self._call(operations.create_session, arguments)
 
@@ -1878,6 +1881,24 @@ class Session(Resource):
         Ends the session from the next request on, on every replica, and removes the cookie.
         """
         return self._call(operations.delete_session, arguments)
+
+    def providers(self, **arguments: Unpack[Options]) -> types.ListSignInProvidersResponse:
+        """List identity providers.
+
+        Lists where users can sign in. Needs no key.
+        """
+        return self._call(operations.list_sign_in_providers, arguments)
+
+    def begin(self, **arguments: Unpack[params.BeginSignInParams]) -> types.SignInStart:
+        """Begin to sign in.
+
+        Begins to sign in at an identity provider, by the code flow of OpenID Connect with PKCE.
+        The response says where the browser goes, and sets a cookie. The provider sends the
+        browser back to the page `/sign-in/callback` of the dashboard, which calls `POST
+        /session` with what it got, within 10 minutes. Only pages of the server can call it.
+        Needs no key.
+        """
+        return self._call(operations.begin_sign_in, arguments)
 
 
 class Resources(Resource):
@@ -2070,5 +2091,5 @@ class Resources(Resource):
 
     @cached_property
     def session(self) -> Session:
-        """Methods: create, get, delete."""
+        """Methods: create, get, delete, providers, begin."""
         return Session(self._connection)

@@ -28,6 +28,8 @@ __all__ = [
     "AssignKeyParams",
     "AssignKeyRequest",
     "Attachment",
+    "BeginSignInParams",
+    "BeginSignInRequest",
     "BudgetPeriod",
     "BudgetScope",
     "CancelRunParams",
@@ -2728,8 +2730,28 @@ class AssignKeyRequest(TypedDict, total=False):
 class CreateSessionRequest(TypedDict, total=False):
     """A request to sign in."""
 
-    api_key: Required[str]
+    api_key: str
     """A valid API key, except that of an execution."""
+
+    state: str
+    """Instead of a key, with `code`: what the identity provider sent the browser back with."""
+
+    code: str
+    """The code of the identity provider. It counts once."""
+
+    iss: str
+    """The issuer, if the identity provider sent it."""
+
+
+@with_config(STRICT)
+class BeginSignInRequest(TypedDict, total=False):
+    """Where a user signs in."""
+
+    provider: Required[str]
+    """Name of the identity provider."""
+
+    return_to: str
+    """The page of the dashboard to return to, as a path; `/` by default."""
 
 
 @with_config(STRICT)
@@ -3402,3 +3424,8 @@ class GetStatsParams(Options, total=False):
 @with_config(STRICT)
 class CreateSessionParams(CreateSessionRequest, Options, total=False):
     """Keywords of `session.create`."""
+
+
+@with_config(STRICT)
+class BeginSignInParams(BeginSignInRequest, Options, total=False):
+    """Keywords of `session.begin`."""

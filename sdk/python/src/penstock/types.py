@@ -175,6 +175,7 @@ __all__ = [
     "ListSchedulesResponse",
     "ListSecretsResponse",
     "ListServiceAccountsResponse",
+    "ListSignInProvidersResponse",
     "ListSignatureSchemesResponse",
     "ListSubjectsResponse",
     "ListUsersResponse",
@@ -293,6 +294,8 @@ __all__ = [
     "SecretUser",
     "Session",
     "SessionRedirect",
+    "SignInProvider",
+    "SignInStart",
     "Signature",
     "SignatureForm",
     "SignaturePreset",
@@ -6378,6 +6381,11 @@ class Key(Model):
     last_used_at: Timestamp | None = None
     """When the key was last used, accurate to about a minute."""
 
+    sign_in: bool | None = None
+    """Whether it stands for the sessions of a user who signs in at an identity provider. Nobody
+    has its secret.
+    """
+
     key: Annotated[str | None, Field(repr=False)] = None
     """The key. Only in the response that creates it."""
 
@@ -6450,6 +6458,9 @@ class Member(Model):
     groups: list[str] | None = None
     """Groups of the person, as the identity provider has named them last."""
 
+    signed_in_at: datetime | None = None
+    """When the person last signed in at the identity provider."""
+
     disabled_at: datetime | None = None
     """When it was disabled. Absent: it is enabled."""
 
@@ -6495,11 +6506,18 @@ class Grant(Model):
     role: MemberRole
     """The role."""
 
-    created_at: datetime
-    """When it was granted."""
+    created_at: datetime | None = None
+    """When it was granted. Absent for a grant of the configuration."""
 
     created_by: RunCreatorInfo | None = None
-    """By whom. Absent: by an upgrade, because before it everybody was an admin."""
+    """By whom. Absent: by the configuration, or by an upgrade, because before it everybody was an
+    admin.
+    """
+
+    provider: str | None = None
+    """The identity provider whose group has the role by the configuration of the server, which
+    alone can change it. The subject may be a pattern.
+    """
 
 
 class ListGrantsResponse(Model):
@@ -6522,10 +6540,18 @@ class Session(Model):
     """Scopes of the session."""
 
     key_uid: str
-    """The key that created the session."""
+    """The key that created the session, or the key of the user's sign-ins."""
+
+    principal_uid: str | None = None
+    """The user, service account or agent that the key belongs to."""
 
     secret: str | None = None
     """Send it as `X-Penstock-Session-Secret` with the cookie. Only in the response that creates
+    the session.
+    """
+
+    return_to: str | None = None
+    """The page where a sign-in at an identity provider began. Only in the response that creates
     the session.
     """
 
@@ -6534,6 +6560,30 @@ class Session(Model):
 
     idle_seconds: int
     """Seconds without a request after which the session expires."""
+
+
+class SignInProvider(Model):
+    """An identity provider."""
+
+    name: str
+    """Its name in the configuration of the server."""
+
+
+class ListSignInProvidersResponse(Model):
+    """Identity providers."""
+
+    providers: list[SignInProvider]
+    """The providers, in the order of the configuration."""
+
+
+class SignInStart(Model):
+    """A sign-in that has begun."""
+
+    authorization_url: str
+    """Where the browser goes next."""
+
+    expires_at: Timestamp
+    """When the answer of the identity provider is refused."""
 
 
 class Stats(Model):

@@ -22,11 +22,11 @@ const columns: Column<Key>[] = [
   {
     header: 'Key',
     main: true,
-    cell: ({ name, prefix }) => (
+    cell: ({ name, prefix, sign_in }) => (
       <>
         {name}
         <Text size="xs" c="dimmed" className="mono">
-          {prefix}…
+          {sign_in ? 'sessions of an identity provider' : `${prefix}…`}
         </Text>
       </>
     ),

@@ -104,7 +104,11 @@ test('a sign-in that was cancelled, and the answer to another browser, end on a 
     await page.getByRole('button', { name: 'Sign in with Example' }).click();
     await page.getByRole('link', { name: 'Cancel' }).click();
     await page.getByRole('alert').waitFor();
-    await expect(page.getByRole('alert').textContent()).resolves.toMatch(/did not sign you in/);
+    await expect(page.getByRole('alert').textContent()).resolves.toMatch(/did not sign you in: .*abort/i);
+
+    await page.goto(`${server.url}/sign-in/callback?error=x&error_description=call+555&state=x`);
+    await page.getByRole('alert').waitFor();
+    await expect(page.getByRole('alert').textContent()).resolves.toBe('The identity provider did not sign you in.');
 
     await page.goto(`${server.url}/sign-in/callback?state=x&code=y`);
     await page.getByRole('alert').waitFor();

@@ -124,8 +124,15 @@ export const providersQuery = queryOptions({
 /** Goes to an identity provider, which sends the browser back to `/sign-in/callback`. */
 export async function goToProvider({ provider, next }: { provider: string; next: string }): Promise<void> {
   const { authorization_url } = await client.session.begin({ provider, return_to: next }, { maxRetries: 0 });
+  sessionStorage.setItem(startedKey, new URL(authorization_url).searchParams.get('state') ?? '');
   location.assign(authorization_url);
 }
+
+/** The key in sessionStorage of the state of the sign-in that this tab has begun. */
+const startedKey = 'penstock.sign-in';
+
+/** Whether this tab has begun the sign-in: anybody can make a link with an answer of a provider. */
+export const hasStarted = (state: string | undefined): boolean => state !== undefined && state === sessionStorage.getItem(startedKey);
 
 /** Starts a session with a key, or with what an identity provider sent back, and returns where that sign-in began. What a provider sent counts once, so it is sent once. */
 export async function signIn(proof: CreateSessionRequest): Promise<string | undefined> {

@@ -2,7 +2,7 @@ import { Alert, Anchor, Loader, Stack, Text, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useRouter, useSearch } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
-import { signIn } from '../../api.ts';
+import { hasStarted, signIn } from '../../api.ts';
 import { Failure } from '../../ui/Failure.tsx';
 import { safeNext } from './next.ts';
 import classes from './SignInPage.module.css';
@@ -23,7 +23,12 @@ export function CallbackPage() {
       mutate({ state, code, ...(iss ? { iss } : {}) }, { onSuccess: (next) => router.history.replace(safeNext(next)) });
     }
   }, [state, code, iss, error, mutate, router]);
-  const says = error ? `${error_description ?? error}` : !state || !code ? 'The address has no answer of an identity provider.' : undefined;
+  const reason = hasStarted(state) ? (error_description ?? error) : undefined;
+  const says = error
+    ? `The identity provider did not sign you in${reason ? `: ${reason}` : '.'}`
+    : !state || !code
+      ? 'The address has no answer of an identity provider.'
+      : undefined;
   return (
     <main className={classes.place}>
       <Stack className={classes.card}>
@@ -32,7 +37,7 @@ export function CallbackPage() {
         </Title>
         {says && (
           <Alert role="alert" color="red" variant="light">
-            {error ? `The identity provider did not sign you in: ${says}` : says}
+            {says}
           </Alert>
         )}
         <Failure error={signing.error} />

@@ -83,6 +83,7 @@ type Stat struct {
 	Zombie bool   // it has ended, and nobody has waited for it yet
 	// Stopped means that it runs only after SIGCONT, or when its tracer lets it.
 	Stopped bool
+	Hangs   bool // in the kernel, where no signal reaches it
 }
 
 // ReadStat returns false if there is no such process.
@@ -101,5 +102,6 @@ func ReadStat(pid int) (Stat, bool) {
 	state := string(fields[0])
 	return Stat{
 		Parent: parent, Start: start, Zombie: state == "Z", Stopped: state == "T" || state == "t",
+		Hangs: state == "D",
 	}, err1 == nil && err2 == nil
 }

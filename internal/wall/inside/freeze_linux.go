@@ -102,6 +102,7 @@ func (s *supervised) freezeIf(holds func() bool) {
 	if s.frozen == nil {
 		s.frozen = map[int]uint64{}
 	}
+	patient := time.Now().Add(patience)
 	for range rounds {
 		running := false
 		for _, pid := range Descendants(os.Getpid()) {
@@ -112,7 +113,7 @@ func (s *supervised) freezeIf(holds func() bool) {
 			running = running || !stat.Zombie
 			s.frozen[pid] = stat.Start
 			_ = unix.Kill(pid, unix.SIGSTOP)
-			awaitStop(pid)
+			awaitStop(pid, patient)
 		}
 		if !running {
 			return
@@ -121,11 +122,19 @@ func (s *supervised) freezeIf(holds func() bool) {
 	}
 }
 
-// awaitStop returns when a process has stopped or ended, or after some milliseconds: it may hang in
-// the kernel.
-func awaitStop(pid int) {
-	for wait := 20 * time.Microsecond; wait < 10*time.Millisecond; wait *= 2 {
-		if stat, exists := ReadStat(pid); !exists || stat.Stopped || stat.Zombie {
+// patience is how long a freeze waits for all processes together before it does not wait for each of them any more. The
+// lease of the run lasts longer.
+const patience = 2 * time.Second
+
+// awaitStop returns when a process has stopped or ended. On a busy machine it takes a while until a process runs, and
+// stops; until then it may look at its children once more. A process that hangs in the kernel does not, and nobody
+// waits long for it.
+func awaitStop(pid int, until time.Time) {
+	const longest = 8 * time.Millisecond
+	for wait := 20 * time.Microsecond; ; wait = min(2*wait, longest) {
+		stat, exists := ReadStat(pid)
+		ended := !exists || stat.Stopped || stat.Zombie
+		if ended || stat.Hangs && wait == longest || time.Now().After(until) {
 			return
 		}
 		<-time.After(wait)

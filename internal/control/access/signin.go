@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/control/request"
@@ -100,10 +99,21 @@ func attemptOf(browser, state string) openid.Attempt {
 	return openid.Attempt{State: state, Nonce: derive("nonce"), Verifier: derive("verifier")}
 }
 
-// Begin begins to sign in at a provider. browser is the value of the browser's cookie for this, or "", and the value to
+// browserOf returns the first value that the cookie of a browser can have, or "". On loopback, a page on another port
+// can set further cookies of its name.
+func browserOf(cookies []string) string {
+	for _, value := range cookies {
+		if browserToken().MatchString(value) {
+			return value
+		}
+	}
+	return ""
+}
+
+// Begin begins to sign in at a provider. cookies are the values of the browser's cookie for this, and cookie the one to
 // set; so several tabs can sign in at the same time.
 func (s *Sessions) Begin(
-	ctx context.Context, browser string, req SignInRequest,
+	ctx context.Context, cookies []string, req SignInRequest,
 ) (start SignInStart, cookie string, err error) {
 	p := s.provider(req.Provider)
 	if p == nil {
@@ -113,9 +123,7 @@ func (s *Sessions) Begin(
 	if len(returnTo) > request.MaxURL || !ownPath().MatchString(returnTo) {
 		return start, "", penstock.Invalid("/return_to", "must be a path of the dashboard, such as /runs")
 	}
-	if !browserToken().MatchString(browser) {
-		browser = newToken()
-	}
+	browser := cmp.Or(browserOf(cookies), newToken())
 	attempt := attemptOf(browser, newToken())
 	start.ExpiresAt = penstock.Now().Add(signInLife)
 	if start.AuthorizationURL, err = p.AuthorizationURL(ctx, attempt); err != nil {
@@ -131,13 +139,14 @@ func (s *Sessions) Begin(
 // Complete starts a session for the person whom the provider names in its answer. The attempt counts once, and only
 // from the browser that began it. A person whom the team does not know becomes a user, if their groups have a role.
 func (s *Sessions) Complete(
-	ctx context.Context, browser string, req SessionRequest, ended ...SessionProof,
+	ctx context.Context, cookies []string, req SessionRequest, ended ...SessionProof,
 ) (cookie string, session Session, err error) {
 	unknown := penstock.Errorf(
 		penstock.CodeAuthenticationRequired,
 		"this sign-in has expired, has been used, or began in another browser; sign in again",
 	)
-	if !browserToken().MatchString(browser) || len(req.State) > longestToken || len(req.Code) > longestCode {
+	browser := browserOf(cookies)
+	if browser == "" || len(req.State) > longestToken || len(req.Code) > longestCode {
 		return "", Session{}, unknown
 	}
 	var row store.SignInRow
@@ -164,19 +173,24 @@ func (s *Sessions) Complete(
 	return cookie, session, err
 }
 
-// admit starts a session for a person, with the groups of now.
+// admit starts a session for a person, with the groups of now. Who has no role any more is refused, and what is known of
+// them counts for their other sessions and keys; of a stranger nothing is kept.
 func (s *Sessions) admit(
 	ctx context.Context, p *openid.Provider, id openid.Identity, ended []SessionProof,
 ) (cookie string, session Session, err error) {
 	var secret string
 	var row store.SessionRow
+	var refused error
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
-		m, err := s.known(ctx, tx, id)
-		if err != nil {
+		m, stranger, err := s.known(ctx, tx, p, id)
+		switch {
+		case err != nil:
 			return err
-		}
-		if len(m.Roles) == 0 { // nothing is left behind
+		case len(m.Roles) == 0 && stranger:
 			return noRole(p, id)
+		case len(m.Roles) == 0:
+			refused = noRole(p, id)
+			return nil
 		}
 		k, err := signInKey(ctx, tx, m)
 		if err != nil {
@@ -185,7 +199,7 @@ func (s *Sessions) admit(
 		cookie, secret, row = newSession(k)
 		return replace(ctx, tx, row, ended)
 	})
-	if err != nil {
+	if err = cmp.Or(err, refused); err != nil {
 		return "", Session{}, err
 	}
 	session = s.sessionOf(s.keys.principalOf(row.Key), row)
@@ -193,10 +207,13 @@ func (s *Sessions) admit(
 	return cookie, session, nil
 }
 
-// known returns the member who is the person, with what the provider says now, or a new one.
-func (s *Sessions) known(ctx context.Context, tx *store.Tx, id openid.Identity) (store.MemberRow, error) {
-	m, err := tx.Members().LockPerson(ctx, store.DefaultTeam, id.Issuer, id.Subject)
+// known returns the member who is the person, with what the provider says now, or a new one for a stranger.
+func (s *Sessions) known(
+	ctx context.Context, tx *store.Tx, p *openid.Provider, id openid.Identity,
+) (m store.MemberRow, stranger bool, err error) {
+	m, err = tx.Members().LockPerson(ctx, store.DefaultTeam, id.Issuer, id.Subject)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		stranger = true
 		m = store.MemberRow{Team: store.DefaultTeam, Member: penstock.Member{
 			UID: penstock.NewUID(), Type: penstock.MemberUser, Issuer: id.Issuer, Subject: id.Subject,
 			DisplayName: id.Subject, CreatedAt: penstock.Now(),
@@ -205,34 +222,32 @@ func (s *Sessions) known(ctx context.Context, tx *store.Tx, id openid.Identity) 
 	}
 	switch {
 	case err != nil:
-		return m, err
+		return m, stranger, err
 	case m.DisabledAt != 0:
-		return m, penstock.Errorf(penstock.CodeNotAuthorized, "%s is disabled; ask an admin of the team", m.DisplayName)
+		return m, stranger, penstock.Errorf(
+			penstock.CodeNotAuthorized, "%s is disabled; ask an admin of the team", m.DisplayName,
+		)
+	case !id.GroupsKnown && len(m.Groups) > 0:
+		return m, stranger, penstock.Errorf(
+			penstock.CodeNotAuthorized, "the identity provider %s does not say the groups of %s any more; set groups_claim "+
+				"of auth.providers", p.Name, m.DisplayName,
+		)
 	}
-	m.DisplayName = cmp.Or(shortText(id.Name, request.MaxName), m.DisplayName)
+	m.DisplayName = cmp.Or(id.Name, m.DisplayName)
 	if checkMember(penstock.Member{Type: m.Type, DisplayName: m.UID, Email: id.Email}, "") == nil {
 		m.Email = cmp.Or(id.Email, m.Email)
 	}
 	m.SignedInAt = penstock.Now()
 	if err := tx.Members().Set(ctx, m); err != nil {
-		return m, err
+		return m, stranger, err
 	}
 	if !slices.Equal(m.Groups, id.Groups) {
 		if err := tx.Members().SetGroups(ctx, m.UID, id.Groups); err != nil {
-			return m, err
+			return m, stranger, err
 		}
 	}
-	return tx.Members().Lock(ctx, m.Team, m.Type, m.UID)
-}
-
-// shortText is a name of others as it is stored: in one line, and cut.
-func shortText(text string, limit int) string {
-	text = strings.Join(strings.Fields(penstock.VisibleText(text, nil)), " ")
-	for len(text) > limit {
-		_, size := utf8.DecodeLastRuneInString(text)
-		text = text[:len(text)-size]
-	}
-	return text
+	m, err = tx.Members().Lock(ctx, m.Team, m.Type, m.UID)
+	return m, stranger, err
 }
 
 // noRole is the error for a person who may do nothing.

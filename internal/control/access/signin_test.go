@@ -59,7 +59,7 @@ func grace(sub string, groups ...string) map[string]any {
 func (w *signInWorld) begin(browser string) (url.Values, string) {
 	w.T.Helper()
 	start, browser, err := w.Sessions.Begin(
-		w.T.Context(), browser, access.SignInRequest{Provider: "Corp", ReturnTo: "/runs?q=a"},
+		w.T.Context(), []string{browser}, access.SignInRequest{Provider: "Corp", ReturnTo: "/runs?q=a"},
 	)
 	if err != nil {
 		w.T.Fatal(err)
@@ -74,7 +74,7 @@ type session struct {
 }
 
 func (w *signInWorld) complete(back url.Values, browser string) (session, error) {
-	cookie, s, err := w.Sessions.Complete(w.T.Context(), browser, access.SessionRequest{
+	cookie, s, err := w.Sessions.Complete(w.T.Context(), []string{browser}, access.SessionRequest{
 		State: back.Get("state"), Code: back.Get("code"), Issuer: back.Get("iss"),
 	})
 	return session{s, access.SessionProof{Cookie: cookie, Secret: s.Secret}}, err
@@ -272,6 +272,13 @@ func TestGroupsOfTheLastSignInCount(t *testing.T) {
 		if _, err := w.signIn(); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 			w.T.Errorf("without a role: got %v", err)
 		}
+		// The refusal is known, too: what the person had before is nothing now.
+		if p, err := w.resume(old); err != nil || len(p.Scopes) != 0 {
+			w.T.Errorf("the older session of a person without a role is of %+v, %v", p, err)
+		}
+		if p := w.caller(key); len(p.Scopes) != 0 {
+			w.T.Errorf("the key of a person without a role may %v", p.Scopes)
+		}
 	})
 }
 
@@ -406,12 +413,12 @@ func TestWhereASignInReturnsTo(t *testing.T) {
 		for _, path := range []string{
 			"//evil.example", `/\evil.example`, "https://evil.example", "runs", "/a\nb", "/" + strings.Repeat("a", 2048),
 		} {
-			_, _, err := w.Sessions.Begin(w.T.Context(), "", access.SignInRequest{Provider: "Corp", ReturnTo: path})
+			_, _, err := w.Sessions.Begin(w.T.Context(), nil, access.SignInRequest{Provider: "Corp", ReturnTo: path})
 			if penstock.CodeOf(err) != penstock.CodeInvalidRequest || !strings.Contains(err.Error(), "/return_to") {
 				w.T.Errorf("%.30q: got %v", path, err)
 			}
 		}
-		_, _, err := w.Sessions.Begin(w.T.Context(), "", access.SignInRequest{Provider: "other"})
+		_, _, err := w.Sessions.Begin(w.T.Context(), nil, access.SignInRequest{Provider: "other"})
 		if penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			w.T.Errorf("an unknown provider: got %v", err)
 		}
@@ -425,7 +432,8 @@ func TestNamesOfOthersAreStoredAsTheyCanBeRead(t *testing.T) {
 		})
 		w.mustSignIn()
 		m := w.users()[0]
-		if strings.ContainsAny(m.DisplayName, "\n\u202e") || !strings.HasPrefix(m.DisplayName, "A da ä") || m.Email != "" {
+		if strings.ContainsAny(m.DisplayName, "\n\u202e") || !strings.HasPrefix(m.DisplayName, "A da ä") ||
+			len(m.DisplayName) > 100 || m.Email != "" {
 			w.T.Errorf("got %q %q", m.DisplayName, m.Email)
 		}
 	})
@@ -461,5 +469,38 @@ func TestAnAdminInvitesAPersonBeforeTheySignIn(t *testing.T) {
 		if s := w.mustSignIn(); s.PrincipalUID != invited.UID || s.Actor.DisplayName != "New" {
 			w.T.Errorf("the session is %+v", s.Session)
 		}
+	})
+}
+
+// Groups that the provider does not say any more are unknown, and not none, also where no setting asks for them.
+func TestGroupsThatAreNotSaidAnyMore(t *testing.T) {
+	signIns(t, func(w *signInWorld) {
+		w.mustSignIn()
+		p, err := openid.New(openid.Settings{
+			Name: "Corp", Issuer: w.idp.URL, ClientID: w.idp.ClientID, ClientSecretFile: w.idp.SecretFile(w.T),
+		}, "https://penstock.example/sign-in/callback")
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		w.Deps.SignIn = []*openid.Provider{p}
+		w.Restart()
+		_, err = w.Members.Grant(w.T.Context(), w.Admin, access.GrantRequest{
+			SubjectType: penstock.GrantToUser, Subject: w.users()[0].UID, Role: penstock.ViewerRole,
+		})
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		w.idp.Person(map[string]any{"sub": "ada"})
+		_, err = w.signIn()
+		if penstock.CodeOf(err) != penstock.CodeNotAuthorized || !strings.Contains(err.Error(), "groups_claim") {
+			w.T.Errorf("got %v", err)
+		}
+		if groups := w.users()[0].Groups; !slices.Equal(groups, []string{"dev"}) {
+			w.T.Errorf("the groups are %v", groups)
+		}
+		w.idp.Person(grace("ada"))
+		w.mustSignIn()
+		w.idp.Person(map[string]any{"sub": "ada"})
+		w.mustSignIn() // had no groups, and needs none
 	})
 }

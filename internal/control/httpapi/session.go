@@ -168,7 +168,7 @@ func (h sessions) begin(c *call) error {
 	if v := h.begins.take(share.Network(c.peer.addr).String(), time.Now()); !v.admitted {
 		return limited(v.reset, "this address began to sign in too often")
 	}
-	start, browser, err := h.rules.Begin(c.ctx(), h.browser(c), req)
+	start, browser, err := h.rules.Begin(c.ctx(), h.browserCookies(c), req)
 	if err != nil {
 		return err
 	}
@@ -176,12 +176,12 @@ func (h sessions) begin(c *call) error {
 	return c.respond(http.StatusCreated, start)
 }
 
-// browser returns the value of the cookie of a browser that signs in, or "".
-func (h sessions) browser(c *call) string {
+// browserCookies returns the values of the cookie of a browser that signs in.
+func (h sessions) browserCookies(c *call) (values []string) {
 	for _, cookie := range c.r.CookiesNamed(cookieAt(h.auth.origin, ofSignIn)) {
-		return cookie.Value
+		values = append(values, cookie.Value)
 	}
-	return ""
+	return values
 }
 
 // complete starts the session of a person whom an identity provider sent back.
@@ -194,7 +194,7 @@ func (h sessions) complete(c *call, req access.SessionRequest) error {
 	case req.Code == "":
 		return penstock.Invalid("/code", "is required with state")
 	}
-	cookie, session, err := h.rules.Complete(c.ctx(), h.browser(c), req, h.auth.proofs(c)...)
+	cookie, session, err := h.rules.Complete(c.ctx(), h.browserCookies(c), req, h.auth.proofs(c)...)
 	if err != nil {
 		return h.auth.fail(c, err)
 	}

@@ -22,10 +22,10 @@ import (
 // for other people to read.
 type Identity struct {
 	Issuer, Subject string
-	Name            string // "": unknown
+	Name            string // in one line of at most 100 bytes; "": unknown
 	Email           string // "": unknown, or the provider says that it is not verified
 	Groups          []string
-	GroupsKnown     bool
+	GroupsKnown     bool // false: the provider does not say them, and the settings do not ask for them
 }
 
 // Answer is what the provider sent the browser back with.
@@ -68,7 +68,7 @@ func (p *Provider) Redeem(ctx context.Context, a Attempt, answer Answer) (Identi
 		return Identity{}, err
 	}
 	first := func(name string) string { return cmp.Or(said.text(name), more.text(name)) }
-	id.Name = cmp.Or(first("name"), first("preferred_username"))
+	id.Name = line(cmp.Or(first("name"), first("preferred_username")), maxName)
 	for _, c := range []claims{said, more} {
 		if verified := strings.Trim(string(c["email_verified"]), `"`); verified != "false" && id.Email == "" {
 			id.Email = c.text("email")
@@ -95,7 +95,7 @@ func (p *Provider) exchange(ctx context.Context, d *document, a Attempt, code st
 	case errors.As(err, &refused) && refused.ErrorCode == "invalid_grant":
 		return nil, again("the identity provider %s does not accept the code, or not any more", p.Name)
 	case errors.As(err, &refused) && refused.ErrorCode != "":
-		return nil, p.away(nil, "refused this server: %s", visible(refused.ErrorCode+" "+refused.ErrorDescription))
+		return nil, p.away(nil, "refused this server: %s", line(refused.ErrorCode+" "+refused.ErrorDescription, maxMessage))
 	case errors.As(err, &refused):
 		return nil, p.away(nil, "does not answer: its token endpoint said %s", refused.Response.Status)
 	}
@@ -103,13 +103,16 @@ func (p *Provider) exchange(ctx context.Context, d *document, a Attempt, code st
 	return nil, p.away(nil, "does not answer: its token endpoint sent no token")
 }
 
-// visible is the part of a provider's message that is shown.
-func visible(text string) string {
+// The longest name of a person, and the longest message of a provider, that people see, in bytes.
+const (
+	maxName    = 100
+	maxMessage = 200
+)
+
+// line is a text of a provider as people see it: in one line, and cut.
+func line(text string, most int) string {
 	text = strings.Join(strings.Fields(penstock.VisibleText(text, nil)), " ")
-	if cut := []rune(text); len(cut) > 200 {
-		text = string(cut[:200]) + "…"
-	}
-	return text
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
 // asymmetric are the algorithms that need the provider's own key. With the others, anybody who knows the secret of the
@@ -136,7 +139,7 @@ func (p *Provider) verify(ctx context.Context, d *document, raw, nonce string) (
 		return "", nil, set.err
 	}
 	if err != nil {
-		return "", nil, p.refused("sent an ID token that is not valid here: %s", visible(err.Error()))
+		return "", nil, p.refused("sent an ID token that is not valid here: %s", line(err.Error(), maxMessage))
 	}
 	var said claims
 	if err := token.Claims(&said); err != nil {

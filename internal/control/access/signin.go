@@ -173,8 +173,8 @@ func (s *Sessions) Complete(
 	return cookie, session, err
 }
 
-// admit starts a session for a person, with the groups of now. Who has no role any more is refused, and what is known of
-// them counts for their other sessions and keys; of a stranger nothing is kept.
+// admit starts a session for a person, with the groups of now. Who has no role any more is refused, and what the
+// provider said counts for their other sessions and keys; of a stranger nothing is kept.
 func (s *Sessions) admit(
 	ctx context.Context, p *openid.Provider, id openid.Identity, ended []SessionProof,
 ) (cookie string, session Session, err error) {
